@@ -1,0 +1,82 @@
+import { storedContract } from '../shared/contracts/run.ts';
+import { errorNames, TurnsweepError } from '../shared/errors.ts';
+import { keys } from '../shared/keys.ts';
+import { canonicalJson } from '../shared/naming.ts';
+import type { ObjectStore } from '../shared/ports/object-store.ts';
+import type { PreparedRun } from './prepare-run.ts';
+
+/** First member in which two contracts differ, as a path, with both values. */
+export const contractDifference = (
+  ours: unknown,
+  theirs: unknown,
+  place = '',
+): { place: string; ours: unknown; theirs: unknown } | null => {
+  if (canonicalJson(ours ?? null) === canonicalJson(theirs ?? null)) return null;
+  const isObject = (value: unknown): value is Record<string, unknown> => value !== null && typeof value === 'object';
+  if (!isObject(ours) || !isObject(theirs)) return { place, ours, theirs };
+  for (const key of new Set([...Object.keys(ours), ...Object.keys(theirs)])) {
+    const inner = contractDifference(ours[key], theirs[key], place === '' ? key : `${place}.${key}`);
+    if (inner !== null) return inner;
+  }
+  return { place, ours, theirs };
+};
+
+const short = (value: unknown): string => {
+  const text = JSON.stringify(value) ?? 'nothing';
+  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+};
+
+/** Refuses a folder or prefix that already holds a run of another contract. */
+export const checkSameContract = async (
+  existingText: string | null,
+  prepared: PreparedRun,
+  where: string,
+): Promise<void> => {
+  if (existingText === null) return;
+  const existing = storedContract.parse(JSON.parse(existingText));
+  if (existing.hash === prepared.contractHash) return;
+  const difference = contractDifference(prepared.contract, existing.contract);
+  throw new TurnsweepError(
+    errorNames.contractDiffers,
+    `this run has another contract: ${difference?.place ?? 'content'} is ${short(difference?.ours)} here and was ${short(difference?.theirs)} there`,
+    { where, remedy: 'choose another output folder with --out, or restore the sweep file' },
+  );
+};
+
+/** Puts what the stages need under the run's and the benchmark's keys; what is there already stays. */
+export const uploadRun = async (store: ObjectStore, prepared: PreparedRun): Promise<void> => {
+  const { benchmark, release, run } = prepared;
+  const { id } = prepared.contract.benchmark;
+  const copy = async (key: string, file: string) => {
+    if ((await store.tag(key)) === null) await store.putLines(key, release.lines(file));
+  };
+  for (const file of benchmark.inputFiles) await copy(keys.benchmark.input(id, file), file);
+  for (const file of benchmark.answerFiles) await copy(keys.benchmark.answers(id, file), file);
+  for (const lane of prepared.contract.lanes) {
+    const file = prepared.recordings.get(lane.id);
+    if (file !== undefined) await copy(keys.benchmark.recording(id, lane.recordingSha256!), file);
+  }
+  if (prepared.media !== null) {
+    await store.putIfAbsent(
+      keys.benchmark.input(id, 'media.json'),
+      JSON.stringify(Object.fromEntries(prepared.media)),
+    );
+  }
+  const caches: string[] = [];
+  for (const file of prepared.reviewCaches) caches.push(await release.text(file));
+  await addReviewCaches(store, run, caches);
+  await store.put(keys.run.settings(run), `${JSON.stringify(prepared.settings, null, 2)}\n`);
+  await store.put(
+    keys.run.contract(run),
+    `${JSON.stringify({ hash: prepared.contractHash, contract: prepared.contract }, null, 2)}\n`,
+  );
+};
+
+/** Adds review caches to those that the run has; a line that is there already is not added again. */
+export const addReviewCaches = async (store: ObjectStore, run: string, texts: readonly string[]): Promise<void> => {
+  if (texts.length === 0) return;
+  const key = keys.judging.imported(run);
+  const present = (await store.getText(key)) ?? '';
+  const lines = new Set(`${present}\n${texts.join('\n')}`.split('\n').filter((line) => line.trim() !== ''));
+  await store.put(key, `${[...lines].join('\n')}\n`);
+};

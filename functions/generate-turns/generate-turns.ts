@@ -1,0 +1,332 @@
+import { randomUUID } from 'node:crypto';
+import { type GroupPlan, groupPlan, type PlannedView } from '../../shared/contracts/plan.ts';
+import {
+  type Attempt,
+  attemptLog,
+  type FailureRecord,
+  type RequestRecord,
+  requestRecord,
+} from '../../shared/contracts/records.ts';
+import type { LaneContract, LaneRunSettings } from '../../shared/contracts/run.ts';
+import type { GenerateTurnsMessage, TurnOutcome } from '../../shared/contracts/stage-messages.ts';
+import { waitBeforeRetrySeconds } from '../../shared/domain/backoff.ts';
+import { callCostMicroUsd, reservationMicroUsd } from '../../shared/domain/cost.ts';
+import type { CallOutcome } from '../../shared/domain/outcome.ts';
+import type { Channel, ClipCounts, ResolvedMessage, ResolvedRequest } from '../../shared/domain/request.ts';
+import { errorNames, TurnsweepError } from '../../shared/errors.ts';
+import { keys } from '../../shared/keys.ts';
+import { canonicalJson, laneAccount, runAccount, sha256 } from '../../shared/naming.ts';
+import type { Clock } from '../../shared/ports/clock.ts';
+import type { Ledger } from '../../shared/ports/ledger.ts';
+import type { ModelClient } from '../../shared/ports/model-client.ts';
+import type { ObjectStore } from '../../shared/ports/object-store.ts';
+import type { Random } from '../../shared/ports/random.ts';
+
+export interface LaneAtWork {
+  contract: LaneContract;
+  settings: LaneRunSettings;
+  client: ModelClient;
+  /** True where the run or the lane has a budget: only then is money reserved before each call. */
+  hasBudget: boolean;
+}
+
+export interface GenerateTurnsPorts {
+  store: ObjectStore;
+  ledger: Ledger;
+  clock: Clock;
+  random: Random;
+  laneAtWork(run: string, lane: string): Promise<LaneAtWork>;
+  /** False once too little of the invocation's time is left for another call. */
+  hasTimeLeft(): boolean;
+  /** Told about every call, for progress and metrics. */
+  onCall?(event: { run: string; lane: string; status: CallOutcome['status']; kind: string | null }): void;
+}
+
+/** Groups in memory: their plan and the replies seen so far, which never change. */
+const groupsKept = 256;
+
+interface GroupAtWork {
+  plan: GroupPlan;
+  replies: Map<string, string>;
+}
+
+/**
+ * The stage that talks to evaluated models. One message is one view: makes the view's requests in order,
+ * records each reply before the next call, and returns an outcome as soon as something must be decided
+ * (cut reply, passing fault, final failure, budget). It never loops on a failure and never reads answers.
+ */
+export const createGenerateTurns = (ports: GenerateTurnsPorts) => {
+  const { store } = ports;
+  const groups = new Map<string, Promise<GroupAtWork>>();
+  const stoppedLanes = new Set<string>();
+
+  const loadGroup = async (run: string, group: string): Promise<GroupAtWork> => {
+    const text = await store.getText(keys.run.group(run, group));
+    if (text === null) {
+      throw new TurnsweepError(errorNames.objectMissing, 'the plan lacks a view group', {
+        where: keys.run.group(run, group),
+        remedy: 'run the sweep again to plan it anew',
+      });
+    }
+    return { plan: groupPlan.parse(JSON.parse(text)), replies: new Map() };
+  };
+
+  const groupAtWork = (run: string, lane: string, group: string): Promise<GroupAtWork> => {
+    const key = `${run}/${lane}/${group}`;
+    let found = groups.get(key);
+    if (found === undefined) {
+      found = loadGroup(run, group);
+      groups.set(key, found);
+      found.catch(() => groups.delete(key));
+      if (groups.size > groupsKept) groups.delete(groups.keys().next().value!);
+    }
+    return found;
+  };
+
+  const recordedReply = async (message: GenerateTurnsMessage, group: GroupAtWork, requestId: string) => {
+    const known = group.replies.get(requestId);
+    if (known !== undefined) return known;
+    const text = await store.getText(keys.lane.request(message.run, message.lane, requestId));
+    if (text === null) return null;
+    const reply = requestRecord.parse(JSON.parse(text)).rawText;
+    group.replies.set(requestId, reply);
+    return reply;
+  };
+
+  return async (message: GenerateTurnsMessage): Promise<TurnOutcome> => {
+    const { run, lane } = message;
+    const group = await groupAtWork(run, lane, message.groupId);
+    const view = group.plan.views.find((candidate) => candidate.viewId === message.viewId);
+    if (view === undefined) {
+      throw new TurnsweepError(errorNames.contractViolated, `view ${message.viewId} is not of this group`, {
+        where: message.groupId,
+      });
+    }
+    const atWork = await ports.laneAtWork(run, lane);
+    const failed = new Map<string, string>();
+    let cap = message.cap;
+    let calls = 0;
+
+    for (const requestId of view.requestIds) {
+      if ((await recordedReply(message, group, requestId)) !== null) continue;
+      const failure = await store.getText(keys.lane.failure(run, lane, requestId));
+      if (failure !== null) {
+        failed.set(requestId, (JSON.parse(failure) as FailureRecord).kind);
+        continue;
+      }
+      const frozen = group.plan.requests[requestId];
+      if (frozen === undefined) {
+        throw new TurnsweepError(errorNames.contractViolated, `request ${requestId} is not of this group`, {
+          where: message.groupId,
+        });
+      }
+      const blockedBy = frozen.find((turn) => turn.role === 'assistant' && failed.has(turn.replyOf));
+      if (blockedBy?.role === 'assistant') {
+        await recordBlocked(store, message, requestId, blockedBy.replyOf);
+        failed.set(requestId, 'blocked');
+        continue;
+      }
+      if (stoppedLanes.has(`${run}/${lane}`)) return outcome('stopped', { requestId, cap });
+      if (calls > 0 && !ports.hasTimeLeft()) return outcome('continue', { requestId, cap });
+
+      const resolved = resolve(requestId, frozen, group.replies, atWork.contract.modalities);
+      const history = frozen.flatMap((turn) => (turn.role === 'assistant' ? [turn.replyOf] : []));
+      const made = await makeCall(ports, message, atWork, resolved, history, cap);
+      calls += 1;
+      cap = 'first';
+      if (made.reply === null) {
+        if (made.outcome.status === 'stopped') stoppedLanes.add(`${run}/${lane}`);
+        return made.outcome;
+      }
+      group.replies.set(requestId, made.reply);
+    }
+    return { ...outcome('done', { requestId: null, cap: 'first' }), view: viewOutcome(view, failed) };
+  };
+};
+
+const viewOutcome = (view: PlannedView, failed: ReadonlyMap<string, string>): TurnOutcome['view'] => {
+  const targets = [view.controlRequestId, view.historyRequestId];
+  const lost = targets.find((requestId) => failed.has(requestId));
+  return {
+    viewId: view.viewId,
+    outcome: lost === undefined ? 'done' : 'excluded',
+    reason: lost === undefined ? null : failed.get(lost)!,
+  };
+};
+
+const outcome = (
+  status: TurnOutcome['status'],
+  facts: Pick<TurnOutcome, 'requestId' | 'cap'> & Partial<TurnOutcome>,
+): TurnOutcome => ({ kind: null, attempt: 0, waitSeconds: 0, view: null, ...facts, status });
+
+const recordBlocked = async (
+  store: ObjectStore,
+  message: GenerateTurnsMessage,
+  requestId: string,
+  blockedBy: string,
+): Promise<void> => {
+  const record: FailureRecord = {
+    v: 1,
+    requestId,
+    status: 'blocked',
+    kind: 'blocked',
+    message: `needs the reply to ${blockedBy}, which failed`,
+    blockedBy,
+    refusal: false,
+    attempts: [],
+  };
+  await store.put(keys.lane.failure(message.run, message.lane, requestId), JSON.stringify(record));
+};
+
+/** Fills the native history in and drops the channels that the lane does not have (return-protocol §3). */
+const resolve = (
+  requestId: string,
+  frozen: GroupPlan['requests'][string],
+  replies: ReadonlyMap<string, string>,
+  modalities: readonly Channel[],
+): ResolvedRequest => ({
+  requestId,
+  messages: frozen.map((message): ResolvedMessage => {
+    if (message.role === 'assistant') {
+      const text = replies.get(message.replyOf);
+      if (text === undefined) throw new Error(`reply of ${message.replyOf} is not there yet`);
+      return { role: 'assistant', text };
+    }
+    const content = message.content.filter(
+      (part) => part.type === 'text' || modalities.includes(part.type === 'video' ? 'V' : 'A'),
+    );
+    return { role: 'user', content };
+  }),
+});
+
+const offeredClips = (frozen: ResolvedRequest): ClipCounts => {
+  const counts = { audio: 0, video: 0 };
+  for (const message of frozen.messages) {
+    if (message.role !== 'user') continue;
+    for (const part of message.content) if (part.type !== 'text') counts[part.type] += 1;
+  }
+  return counts;
+};
+
+/** Hash of what is shown, clips by content (by path where media were not verified). */
+const promptSha256 = (request: ResolvedRequest): string =>
+  sha256(
+    canonicalJson(
+      request.messages.map((message) =>
+        message.role === 'assistant'
+          ? ['assistant', message.text]
+          : message.content.map((part) =>
+              part.type === 'text' ? ['text', part.text] : [part.type, part.sha256 ?? part.path],
+            ),
+      ),
+    ),
+  );
+
+/** Tokens that a prompt can have at most, for reservations: a clip counts 4,000, text a token per byte. */
+const promptTokensAtMost = (request: ResolvedRequest): number => {
+  const clips = offeredClips(request);
+  let text = 0;
+  for (const message of request.messages) {
+    if (message.role === 'assistant') text += Buffer.byteLength(message.text);
+    else for (const part of message.content) if (part.type === 'text') text += Buffer.byteLength(part.text);
+  }
+  return text + 4_000 * (clips.audio + clips.video);
+};
+
+interface MadeCall {
+  /** Null unless the call ended in a recorded reply. */
+  reply: string | null;
+  outcome: TurnOutcome;
+}
+
+const makeCall = async (
+  ports: GenerateTurnsPorts,
+  message: GenerateTurnsMessage,
+  lane: LaneAtWork,
+  request: ResolvedRequest,
+  history: string[],
+  wantedCap: 'first' | 'raised',
+): Promise<MadeCall> => {
+  const { store, clock } = ports;
+  const { run } = message;
+  const { requestId } = request;
+  const logKey = keys.lane.attempts(run, message.lane, requestId);
+  const logText = await store.getText(logKey);
+  const earlier = logText === null ? [] : attemptLog.parse(JSON.parse(logText)).attempts;
+  const wasCut = earlier.some((past) => past.kind === 'length_truncated');
+  const cap = lane.contract.retryMaxTokens !== null && (wantedCap === 'raised' || wasCut) ? 'raised' : 'first';
+  const maxTokens = cap === 'raised' ? lane.contract.retryMaxTokens! : lane.contract.maxTokens;
+  const facts = { requestId, cap, attempt: earlier.length + 1 } as const;
+
+  const accounts = [runAccount(run), laneAccount(run, message.lane)];
+  const reservation = randomUUID();
+  if (lane.hasBudget && lane.settings.price !== null) {
+    const most = reservationMicroUsd(promptTokensAtMost(request), maxTokens, lane.settings.price);
+    if (!(await ports.ledger.reserve(accounts, reservation, most))) {
+      return { reply: null, outcome: outcome('budget', { ...facts, attempt: earlier.length }) };
+    }
+  }
+
+  const startedMs = clock.now();
+  const startedMonotonic = clock.monotonic();
+  const called = await lane.client.call(request, {
+    maxTokens,
+    deadlineMs: lane.settings.deadlineSeconds * 1000,
+  });
+  const costMicroUsd = callCostMicroUsd(called.usage, lane.settings.price);
+  if (lane.hasBudget) await ports.ledger.settle(accounts, reservation, costMicroUsd ?? 0);
+
+  const kind = called.status === 'ok' ? null : called.status === 'length' ? 'length_truncated' : called.kind;
+  ports.onCall?.({ run, lane: message.lane, status: called.status, kind });
+  const attempt: Attempt = {
+    attempt: earlier.length + 1,
+    timeUtc: new Date(startedMs).toISOString(),
+    maxTokens,
+    httpStatus: called.httpStatus,
+    responseId: called.responseId,
+    kind,
+    message: 'message' in called ? called.message : null,
+    elapsedSeconds: Math.round(clock.monotonic() - startedMonotonic) / 1000,
+    usage: called.usage,
+    costMicroUsd,
+  };
+  const attempts = [...earlier, attempt];
+
+  if (called.status === 'ok') {
+    const record: RequestRecord = {
+      v: 1,
+      requestId,
+      rawText: called.text,
+      finishReason: called.finishReason,
+      provider: lane.contract.provider,
+      model: lane.contract.model,
+      servedModel: called.servedModel,
+      decodeMaxTokens: maxTokens,
+      offered: offeredClips(request),
+      consumed: called.consumed,
+      userTurns: request.messages.filter((turn) => turn.role === 'user').length,
+      history,
+      promptSha256: promptSha256(request),
+      attempts,
+    };
+    const key = keys.lane.request(run, message.lane, requestId);
+    if (await store.putIfAbsent(key, JSON.stringify(record))) return { reply: called.text, outcome: outcome('done', facts) };
+    // Another delivery was first: everyone goes on from its reply.
+    const winner = requestRecord.parse(JSON.parse((await store.getText(key)) ?? 'null'));
+    return { reply: winner.rawText, outcome: outcome('done', facts) };
+  }
+
+  if (called.status === 'stop_lane') {
+    await store.put(
+      keys.lane.stopped(run, message.lane),
+      JSON.stringify({ v: 1, kind: called.kind, message: called.message, timeUtc: attempt.timeUtc }),
+    );
+    return { reply: null, outcome: outcome('stopped', { ...facts, kind, attempt: earlier.length }) };
+  }
+  await store.put(logKey, JSON.stringify({ v: 1, requestId, attempts }));
+  const waitSeconds =
+    called.status === 'retry'
+      ? waitBeforeRetrySeconds(attempt.attempt, called.retryAfterSeconds, lane.settings.backoff, ports.random.next())
+      : 0;
+  return { reply: null, outcome: outcome(called.status, { ...facts, kind, waitSeconds }) };
+};

@@ -1,0 +1,178 @@
+import type { Benchmark, LanePlan } from '../../shared/benchmarks/benchmark.ts';
+import { type GroupPlan, type LaneSummary, type PlannedView, plannedView } from '../../shared/contracts/plan.ts';
+import type { FailureRecord } from '../../shared/contracts/records.ts';
+import { type PlanSweepResult, planSweepInput } from '../../shared/contracts/stage-messages.ts';
+import { laneOf } from '../../shared/contracts/run.ts';
+import { keys, requestHash } from '../../shared/keys.ts';
+import { laneQueue } from '../../shared/naming.ts';
+import type { ObjectStore } from '../../shared/ports/object-store.ts';
+import { listedHashes, loadRun, type RunContext, readStoredBenchmark } from '../../shared/stages/run-context.ts';
+
+export interface PlanSweepPorts {
+  store: ObjectStore;
+  benchmarkOf(kind: string): Benchmark;
+  queueUrl(queue: string): string;
+}
+
+/** Views of a lane wait in its queue while others run: this many groups in flight for each slot. */
+const groupsPerSlot = 3;
+
+/**
+ * Writes the plan of every lane once, and for each start of the run the groups that still have work: a
+ * group is left out when each of its views has both replies or a recorded failure. What is recorded is
+ * known from key listings alone, so that resuming a large sweep reads no record.
+ */
+export const createPlanSweep =
+  (ports: PlanSweepPorts) =>
+  async (rawInput: unknown): Promise<PlanSweepResult> => {
+    const { run, retryErrors } = planSweepInput.parse(rawInput);
+    const { store } = ports;
+    const context = await loadRun(store, run);
+    if ((await store.getText(keys.run.planSummary(run))) === null) await writePlan(ports, context);
+    const lanes: PlanSweepResult['lanes'] = [];
+    for (const lane of context.contract.lanes) {
+      const settings = laneOf(context.settings, lane.id);
+      await store.delete(keys.lane.stopped(run, lane.id));
+      if (retryErrors) await forgetErrors(store, run, lane.id);
+      const groups = await writePending(store, run, lane.id);
+      lanes.push({
+        run,
+        lane: lane.id,
+        pendingKey: keys.run.lanePending(run, lane.id),
+        resultsPrefix: keys.lane.mapResults(run, lane.id),
+        queueUrl: ports.queueUrl(laneQueue(lane.id)),
+        maxConcurrency: settings.maxInFlight * groupsPerSlot,
+        toleratedFailures: groups,
+        limits: { attempts: settings.attempts, hasRaisedCap: lane.retryMaxTokens !== null },
+      });
+    }
+    return { run, lanes };
+  };
+
+const writePlan = async (ports: PlanSweepPorts, context: RunContext): Promise<void> => {
+  const { store } = ports;
+  const { contract, settings } = context;
+  const { run } = settings;
+  const benchmark = ports.benchmarkOf(contract.benchmark.kind);
+  const { inputs } = await readStoredBenchmark(store, benchmark, contract.benchmark.id, false);
+  const media = await storedMedia(store, contract.benchmark.id, contract.benchmark.mediaSha256 !== null);
+  const plans = new Map<string, LanePlan>();
+  const summaries: LaneSummary[] = [];
+  for (const lane of contract.lanes) {
+    const modalities = lane.modalities.toSorted().join('');
+    let plan = plans.get(modalities);
+    if (plan === undefined) {
+      plan = benchmark.planLane(inputs, {
+        taskIds: settings.taskIds,
+        interfaces: contract.benchmark.interfaces,
+        modalities: lane.modalities,
+      });
+      plans.set(modalities, plan);
+      await writeGroups(store, run, plan, benchmark, inputs, media);
+    }
+    await store.putLines(keys.run.laneGroups(run, lane.id), plan.groups.map((group) => JSON.stringify(group)));
+    await store.putLines(keys.run.laneViews(run, lane.id), plan.views.map((view) => JSON.stringify(view)));
+    const summary = summarizeLane(lane.id, plan);
+    await store.put(keys.run.laneSummary(run, lane.id), `${JSON.stringify(summary, null, 2)}\n`);
+    summaries.push(summary);
+  }
+  // Last, since its presence says that the plan is whole.
+  await store.put(keys.run.planSummary(run), `${JSON.stringify({ run, lanes: summaries }, null, 2)}\n`);
+};
+
+/** Counts of a lane's plan; pure. */
+export const summarizeLane = (lane: string, plan: LanePlan): LaneSummary => {
+  const distinct = new Set(plan.views.flatMap((view) => view.requestIds));
+  const finals = new Set(plan.views.flatMap((view) => [view.controlRequestId, view.historyRequestId]));
+  return {
+    lane,
+    tasks: plan.taskIds.length,
+    views: plan.views.length,
+    groups: plan.groups.length,
+    distinctRequests: distinct.size,
+    requestsOfViewsAlone: plan.views.reduce((sum, view) => sum + view.requestIds.length, 0),
+    judgeItemsAtMost: finals.size,
+  };
+};
+
+const storedMedia = async (
+  store: ObjectStore,
+  benchmarkId: string,
+  verified: boolean,
+): Promise<ReadonlyMap<string, string>> => {
+  if (!verified) return new Map();
+  const text = await store.getText(keys.benchmark.input(benchmarkId, 'media.json'));
+  return new Map(Object.entries(JSON.parse(text ?? '{}') as Record<string, string>));
+};
+
+const writeGroups = async (
+  store: ObjectStore,
+  run: string,
+  plan: LanePlan,
+  benchmark: Benchmark,
+  inputs: unknown,
+  media: ReadonlyMap<string, string>,
+): Promise<void> => {
+  const views = new Map(plan.views.map((view) => [view.viewId, view]));
+  for (const group of plan.groups) {
+    const groupViews = group.viewIds.map((viewId) => views.get(viewId)!);
+    const requests: GroupPlan['requests'] = {};
+    for (const requestId of new Set(groupViews.flatMap((view) => view.requestIds))) {
+      requests[requestId] = benchmark.frozenRequest(inputs, requestId).messages.map((message) =>
+        message.role === 'assistant'
+          ? message
+          : {
+              role: 'user' as const,
+              content: message.content.map((part) =>
+                part.type === 'text' ? part : { ...part, sha256: media.get(part.path) ?? null },
+              ),
+            },
+      );
+    }
+    const file: GroupPlan = { v: 1, groupId: group.groupId, views: groupViews, requests };
+    await store.put(keys.run.group(run, group.groupId), JSON.stringify(file));
+  }
+};
+
+/** Makes errors open again. Provider refusals stay: asking again would only shop for another answer. */
+const forgetErrors = async (store: ObjectStore, run: string, lane: string): Promise<void> => {
+  const prefix = keys.lane.failures(run, lane);
+  for await (const key of store.list(prefix)) {
+    const failure = JSON.parse((await store.getText(key)) ?? 'null') as FailureRecord | null;
+    if (failure === null || failure.refusal) continue;
+    await store.delete(keys.lane.attempts(run, lane, failure.requestId));
+    await store.delete(key);
+  }
+};
+
+const writePending = async (store: ObjectStore, run: string, lane: string): Promise<number> => {
+  const replied = await listedHashes(store, keys.lane.requests(run, lane));
+  const failed = await listedHashes(store, keys.lane.failures(run, lane));
+  const open = new Set<string>();
+  for await (const line of store.lines(keys.run.laneViews(run, lane))) {
+    const view = plannedView.parse(JSON.parse(line));
+    if (!isSettled(view, replied, failed)) open.add(view.viewId);
+  }
+  let groups = 0;
+  async function* pending() {
+    for await (const line of store.lines(keys.run.laneGroups(run, lane))) {
+      const group = JSON.parse(line) as { viewIds: string[] };
+      if (!group.viewIds.some((viewId) => open.has(viewId))) continue;
+      groups += 1;
+      yield line;
+    }
+  }
+  await store.putLines(keys.run.lanePending(run, lane), pending());
+  return groups;
+};
+
+/** Every request of the view has its reply or its recorded failure. */
+export const isSettled = (
+  view: PlannedView,
+  replied: ReadonlySet<string>,
+  failed: ReadonlySet<string>,
+): boolean =>
+  view.requestIds.every((requestId) => {
+    const hash = requestHash(requestId);
+    return replied.has(hash) || failed.has(hash);
+  });

@@ -1,0 +1,181 @@
+import type { z } from 'zod';
+import type { Problem } from '../../errors.ts';
+import { releaseKeys } from './release-format.ts';
+
+export type Lines = Iterable<string> | AsyncIterable<string>;
+
+/** A JSONL text that arrives line by line, with the name it has in messages. */
+export interface TextFile {
+  file: string;
+  lines: Lines;
+}
+
+export interface ReadLimits {
+  /** Longest line that is parsed, in UTF-16 units; 8 Mi unless told. */
+  maxLineLength?: number;
+  /** Problems listed before the rest is only counted; 1,000 unless told. */
+  maxProblems?: number;
+}
+
+export const defaultMaxLineLength = 8 * 1024 * 1024;
+const defaultMaxProblems = 1_000;
+
+export interface ProblemLog {
+  add(file: string, line: number | null, message: string): void;
+  /** Problems by file and line; the last one tells how many were cut. */
+  list(): Problem[];
+}
+
+/**
+ * Collects problems up to a limit, so that a broken file of any size costs bounded memory. Files are
+ * listed in the order given, others after them in order of first mention.
+ */
+export function createProblemLog(
+  files: readonly string[] = [],
+  maxProblems = defaultMaxProblems,
+): ProblemLog {
+  const kept: Problem[] = [];
+  const fileOrder = new Map(files.map((file, index) => [file, index]));
+  let count = 0;
+  return {
+    add(file, line, message) {
+      if (!fileOrder.has(file)) fileOrder.set(file, fileOrder.size);
+      count += 1;
+      if (kept.length < maxProblems) kept.push({ file, line, message });
+    },
+    list() {
+      const sorted = kept.toSorted(
+        (a, b) => fileOrder.get(a.file)! - fileOrder.get(b.file)! || (a.line ?? 0) - (b.line ?? 0),
+      );
+      const last = sorted.at(-1);
+      if (last !== undefined && count > kept.length) {
+        sorted.push({ file: last.file, line: null, message: `… and ${count - kept.length} more` });
+      }
+      return sorted;
+    },
+  };
+}
+
+/** A value of a file as it may stand in a one-line message. */
+export const quoted = (value: unknown): string => {
+  const text = JSON.stringify(value) ?? 'undefined';
+  return text.length > 120 ? `${text.slice(0, 117)}…` : text;
+};
+
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= a.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= b.length; column += 1) {
+      const substitution = previous[column - 1]! + (a[row - 1] === b[column - 1] ? 0 : 1);
+      current.push(Math.min(substitution, previous[column]! + 1, current[column - 1]! + 1));
+    }
+    previous = current;
+  }
+  return previous[b.length]!;
+}
+
+function didYouMean(key: string): string {
+  if (key.length > 64) return '';
+  const nearest = releaseKeys
+    .map((known) => ({ known, distance: editDistance(key.toLowerCase(), known) }))
+    .reduce((best, candidate) => (candidate.distance < best.distance ? candidate : best));
+  return nearest.distance <= Math.max(1, Math.floor(key.length / 3))
+    ? `; did you mean ${quoted(nearest.known)}?`
+    : '';
+}
+
+const pathText = (path: readonly PropertyKey[]): string =>
+  path.reduce<string>((text, key) => {
+    if (typeof key === 'number') return `${text}[${key}]`;
+    return text === '' ? String(key) : `${text}.${String(key)}`;
+  }, '');
+
+const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown =>
+  path.reduce<unknown>(
+    (inner, key) =>
+      typeof inner === 'object' && inner !== null && Object.hasOwn(inner, key)
+        ? (inner as Record<PropertyKey, unknown>)[key]
+        : undefined,
+    value,
+  );
+
+/** What is wrong with a value that a schema refused, one message a fault. */
+export function describeIssues(error: z.ZodError, value: unknown): string[] {
+  return error.issues.flatMap((issue) => {
+    const place = pathText(issue.path);
+    if (issue.code === 'unrecognized_keys') {
+      const inside = place === '' ? '' : ` in ${place}`;
+      return issue.keys.map((key) => `unknown key ${quoted(key)}${inside}${didYouMean(key)}`);
+    }
+    if (place === '') return [issue.message];
+    const given = valueAt(value, issue.path);
+    return given === undefined
+      ? [`missing key ${quoted(place)}`]
+      : [`${place} ${quoted(given)}: ${issue.message}`];
+  });
+}
+
+const byteOrderMark = '\uFEFF';
+
+function parseJson(text: string): { value: unknown } | { fault: string } {
+  try {
+    return { value: JSON.parse(text) };
+  } catch (error) {
+    if (error instanceof SyntaxError) return { fault: `not valid JSON: ${quoted(error.message)}` };
+    throw error;
+  }
+}
+
+/** Parses one JSON document and checks its form; null, with the problems logged, where it has faults. */
+export function readDocument<T>(file: string, text: string, schema: z.ZodType<T>, log: ProblemLog): T | null {
+  if (text.startsWith(byteOrderMark)) log.add(file, 1, 'starts with a byte order mark; save it without');
+  const parsed = parseJson(text.startsWith(byteOrderMark) ? text.slice(1) : text);
+  if ('fault' in parsed) {
+    log.add(file, null, parsed.fault);
+    return null;
+  }
+  const checked = schema.safeParse(parsed.value);
+  if (checked.success) return checked.data;
+  for (const message of describeIssues(checked.error, parsed.value)) log.add(file, null, message);
+  return null;
+}
+
+/**
+ * Reads JSONL rows of one form. Every fault goes to the log with its 1-based line; rows with faults
+ * are left out and given to `onRefused` (parsed, unchecked). Blank lines are skipped. Throws only what
+ * `source.lines` throws.
+ */
+export async function readRows<T>(
+  source: TextFile,
+  schema: z.ZodType<T>,
+  log: ProblemLog,
+  onRow: (row: T, line: number) => void,
+  options: { maxLineLength?: number; onRefused?: (value: unknown) => void } = {},
+): Promise<void> {
+  const maxLineLength = options.maxLineLength ?? defaultMaxLineLength;
+  let line = 0;
+  for await (const received of source.lines) {
+    line += 1;
+    const marked = line === 1 && received.startsWith(byteOrderMark);
+    if (marked) log.add(source.file, 1, 'starts with a byte order mark; save it without');
+    const text = marked ? received.slice(1) : received;
+    if (text.length > maxLineLength) {
+      log.add(source.file, line, `line has ${text.length} characters; the limit is ${maxLineLength}`);
+      continue;
+    }
+    if (text.trim() === '') continue;
+    const parsed = parseJson(text);
+    if ('fault' in parsed) {
+      log.add(source.file, line, parsed.fault);
+      continue;
+    }
+    const checked = schema.safeParse(parsed.value);
+    if (checked.success) {
+      onRow(checked.data, line);
+      continue;
+    }
+    for (const message of describeIssues(checked.error, parsed.value)) log.add(source.file, line, message);
+    options.onRefused?.(parsed.value);
+  }
+}

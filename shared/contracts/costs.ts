@@ -1,0 +1,19 @@
+import { z } from 'zod';
+
+/** Calls, tokens and money of one phase of one lane. Null: at least one call's figure is unknown. */
+export const costTally = z.strictObject({
+  lane: z.string(),
+  phase: z.enum(['generate', 'judge']),
+  calls: z.number().int(),
+  /** Needs of views that a reply made for another view served: calls that were not paid. */
+  reused: z.number().int(),
+  retries: z.record(z.string(), z.number().int()),
+  inputTokens: z.number().int().nullable(),
+  outputTokens: z.number().int().nullable(),
+  cachedInputTokens: z.number().int().nullable(),
+  reasoningTokens: z.number().int().nullable(),
+  audioInputTokens: z.number().int().nullable(),
+  videoInputTokens: z.number().int().nullable(),
+  costMicroUsd: z.number().nullable(),
+});
+export type CostTally = z.infer<typeof costTally>;

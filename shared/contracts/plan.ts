@@ -1,0 +1,54 @@
+import { z } from 'zod';
+
+/** One item of a lane's Distributed Map: keys only. */
+export const groupRow = z.strictObject({
+  groupId: z.string(),
+  viewIds: z.array(z.string()).min(1),
+});
+export type GroupRow = z.infer<typeof groupRow>;
+
+export const plannedView = z.strictObject({
+  viewId: z.string(),
+  taskId: z.string(),
+  interface: z.string(),
+  controlRequestId: z.string(),
+  historyRequestId: z.string(),
+  /** Every request that the view needs, dependencies before the requests bound to them. */
+  requestIds: z.array(z.string()).min(1),
+});
+export type PlannedView = z.infer<typeof plannedView>;
+
+const part = z.union([
+  z.strictObject({ type: z.literal('text'), text: z.string() }),
+  z.strictObject({
+    type: z.enum(['audio', 'video']),
+    path: z.string(),
+    sha256: z.string().nullable(),
+  }),
+]);
+
+export const plannedMessage = z.union([
+  z.strictObject({ role: z.literal('user'), content: z.array(part) }),
+  z.strictObject({ role: z.literal('assistant'), replyOf: z.string() }),
+]);
+
+/** All that a worker needs to run a group's views: no gold, no options of the score. */
+export const groupPlan = z.strictObject({
+  v: z.literal(1),
+  groupId: z.string(),
+  views: z.array(plannedView),
+  requests: z.record(z.string(), z.array(plannedMessage)),
+});
+export type GroupPlan = z.infer<typeof groupPlan>;
+
+export const laneSummary = z.strictObject({
+  lane: z.string(),
+  tasks: z.number().int(),
+  views: z.number().int(),
+  groups: z.number().int(),
+  distinctRequests: z.number().int(),
+  /** Requests that would be made if every view ran alone. */
+  requestsOfViewsAlone: z.number().int(),
+  judgeItemsAtMost: z.number().int(),
+});
+export type LaneSummary = z.infer<typeof laneSummary>;

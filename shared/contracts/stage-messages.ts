@@ -1,0 +1,106 @@
+import { z } from 'zod';
+
+/** Bodies of queue messages and results that travel through the state machines: keys and counters only. */
+
+export const generateTurnsMessage = z.strictObject({
+  v: z.literal(1),
+  taskToken: z.string(),
+  run: z.string(),
+  lane: z.string(),
+  groupId: z.string(),
+  viewId: z.string(),
+  /** `raised` once a reply was cut at the first token cap. */
+  cap: z.enum(['first', 'raised']),
+});
+export type GenerateTurnsMessage = z.infer<typeof generateTurnsMessage>;
+
+export const turnOutcome = z.strictObject({
+  status: z.enum(['done', 'continue', 'length', 'retry', 'refused', 'failed', 'budget', 'stopped']),
+  /** The request that the outcome is about; null for `done`. */
+  requestId: z.string().nullable(),
+  /** Error kind where there is one. */
+  kind: z.string().nullable(),
+  cap: z.enum(['first', 'raised']),
+  /** Attempts that this request has had, over all deliveries and resumed runs. */
+  attempt: z.number().int().nonnegative(),
+  waitSeconds: z.number().int().nonnegative(),
+  /** Set with `done`: what the view came to. */
+  view: z
+    .strictObject({ viewId: z.string(), outcome: z.enum(['done', 'excluded']), reason: z.string().nullable() })
+    .nullable(),
+});
+export type TurnOutcome = z.infer<typeof turnOutcome>;
+
+/** The whole state of a view, of which the stage needs this much. */
+export const excludeRequestInput = z.looseObject({
+  run: z.string(),
+  lane: z.string(),
+  groupId: z.string(),
+  viewId: z.string(),
+  turn: z.looseObject({
+    status: z.string().optional(),
+    requestId: z.string().nullable().optional(),
+    kind: z.string().nullable().optional(),
+  }),
+  /** Filled by the state machine where the worker itself was lost. */
+  error: z.looseObject({ Error: z.string().optional(), Cause: z.string().optional() }),
+});
+export type ExcludeRequestInput = z.infer<typeof excludeRequestInput>;
+
+export const judgeAnswersMessage = z.strictObject({
+  v: z.literal(1),
+  taskToken: z.string(),
+  run: z.string(),
+  chunkId: z.string(),
+  /** Attempts that an earlier start of the judging spent on this chunk. */
+  attemptsBefore: z.number().int().nonnegative(),
+});
+export type JudgeAnswersMessage = z.infer<typeof judgeAnswersMessage>;
+
+export const judgeOutcome = z.strictObject({
+  status: z.enum(['done', 'retry', 'failed', 'stopped', 'budget']),
+  chunkId: z.string(),
+  kind: z.string().nullable(),
+  attempt: z.number().int().nonnegative(),
+  waitSeconds: z.number().int().nonnegative(),
+});
+export type JudgeOutcome = z.infer<typeof judgeOutcome>;
+
+export const planSweepInput = z.strictObject({
+  run: z.string(),
+  retryErrors: z.boolean(),
+});
+
+export const planSweepResult = z.strictObject({
+  run: z.string(),
+  lanes: z.array(
+    z.strictObject({
+      run: z.string(),
+      lane: z.string(),
+      pendingKey: z.string(),
+      resultsPrefix: z.string(),
+      queueUrl: z.string(),
+      maxConcurrency: z.number().int().positive(),
+      toleratedFailures: z.number().int().nonnegative(),
+      limits: z.strictObject({ attempts: z.number().int(), hasRaisedCap: z.boolean() }),
+    }),
+  ),
+});
+export type PlanSweepResult = z.infer<typeof planSweepResult>;
+
+export const planJudgingInput = z.strictObject({
+  run: z.string(),
+  /** False: score by rules and stored reviews only. */
+  judge: z.boolean(),
+});
+
+export const planJudgingResult = z.strictObject({
+  run: z.string(),
+  chunks: z.number().int().nonnegative(),
+  chunksKey: z.string(),
+  resultsPrefix: z.string(),
+  queueUrl: z.string(),
+  maxConcurrency: z.number().int().positive(),
+  limits: z.strictObject({ attempts: z.number().int() }),
+});
+export type PlanJudgingResult = z.infer<typeof planJudgingResult>;

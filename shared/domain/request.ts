@@ -1,0 +1,50 @@
+/** A channel that a part travels on: `V` video, `A` audio. Text always travels. */
+export type Channel = 'V' | 'A';
+
+export interface TextPart {
+  type: 'text';
+  text: string;
+}
+
+/** A clip as the benchmark froze it; `path` is relative to the release and has no `..`. */
+export interface ClipPart {
+  type: 'audio' | 'video';
+  path: string;
+}
+
+export type FrozenPart = TextPart | ClipPart;
+
+/** An assistant turn is never text of the benchmark: it is bound to the raw reply of another request. */
+export type FrozenMessage =
+  | { role: 'user'; content: FrozenPart[] }
+  | { role: 'assistant'; replyOf: string };
+
+/** One frozen call. Identity is `requestId`, never the content. */
+export interface FrozenRequest {
+  requestId: string;
+  messages: FrozenMessage[];
+}
+
+/** A clip whose content is known. `sha256` is null where media were not verified (recorded lanes only). */
+export interface ResolvedClip {
+  type: 'audio' | 'video';
+  path: string;
+  sha256: string | null;
+}
+
+export type ResolvedPart = TextPart | ResolvedClip;
+
+export type ResolvedMessage =
+  | { role: 'user'; content: ResolvedPart[] }
+  | { role: 'assistant'; text: string };
+
+/** A request with its native history filled in and the channels of the lane applied. */
+export interface ResolvedRequest {
+  requestId: string;
+  messages: ResolvedMessage[];
+}
+
+export interface ClipCounts {
+  audio: number;
+  video: number;
+}

@@ -1,0 +1,4 @@
+/** Uniform numbers in [0, 1), so that tests can seed them. */
+export interface Random {
+  next(): number;
+}

@@ -1,0 +1,94 @@
+import type { CallOutcome } from '../../domain/outcome.ts';
+import { errorNames, TurnsweepError } from '../../errors.ts';
+import type { ClipSource, ModelClient } from '../../ports/model-client.ts';
+import { createTransport, endpointUrl } from '../transport.ts';
+import type { ChatSettings, JsonPiece, TextMessage } from './request.ts';
+import { bodyHead, encodeBody, mediaMessages } from './request.ts';
+import { failureOutcome, replyOutcome } from './response.ts';
+
+export interface ChatCallerOptions {
+  /** Address up to and with the version, such as `https://host/v1`. */
+  baseUrl: string;
+  /** Null for servers that ask for none. */
+  apiKey: string | null;
+  model: string;
+  settings?: ChatSettings;
+  maxInFlight: number;
+  idleTimeoutMs?: number;
+  maxReplyBytes?: number;
+  /** Milliseconds since the epoch; only dates in Retry-After need it. */
+  now?: () => number;
+}
+
+export interface ChatCallLimits {
+  maxTokens: number;
+  /** Whole-call deadline in milliseconds, body included. */
+  deadlineMs: number;
+  /** Goes before the settings' own. */
+  reasoningEffort?: string;
+  /** `response_format` as it goes on the wire. */
+  responseFormat?: unknown;
+  signal?: AbortSignal;
+}
+
+export interface ChatCaller {
+  /** One call with text alone, one attempt. Rejects only when `signal` aborts. */
+  complete(call: ChatCallLimits & { messages: readonly TextMessage[] }): Promise<CallOutcome>;
+  /** The same with messages that are JSON already, as `mediaMessages` makes them. */
+  send(messages: readonly JsonPiece[], limits: ChatCallLimits): Promise<CallOutcome>;
+  close(): Promise<void>;
+}
+
+/**
+ * Caller of one model behind an OpenAI-compatible `chat/completions`.
+ * Throws `UsageWrong` for an address or a key that cannot be sent.
+ */
+export const createChatCaller = (options: ChatCallerOptions): ChatCaller => {
+  const { apiKey, model, settings = {}, now = Date.now } = options;
+  if (apiKey !== null && !/^[\x21-\x7e]+$/.test(apiKey)) {
+    throw new TurnsweepError(
+      errorNames.usage,
+      'API key is empty or holds characters that a header cannot carry',
+      {
+        where: model,
+        remedy: 'check the variable named in apiKeyEnv for spaces and line ends',
+      },
+    );
+  }
+  const transport = createTransport({
+    url: endpointUrl(options.baseUrl, 'chat/completions'),
+    headers: apiKey === null ? {} : { authorization: `Bearer ${apiKey}` },
+    connections: options.maxInFlight,
+    idleTimeoutMs: options.idleTimeoutMs,
+    maxReplyBytes: options.maxReplyBytes,
+  });
+
+  const send: ChatCaller['send'] = async (messages, limits) => {
+    const body = encodeBody(bodyHead(model, settings, limits), messages);
+    const result = await transport.post(body, limits);
+    const context = { apiKey, now: now() };
+    return 'reply' in result ? replyOutcome(result.reply, context) : failureOutcome(result.failure, context);
+  };
+
+  return {
+    send,
+    complete: ({ messages, ...limits }) =>
+      send([messages.map(({ role, content }) => JSON.stringify({ role, content })).join(',')], limits),
+    close: () => transport.close(),
+  };
+};
+
+/** Model client of the OpenAI dialect (also vLLM's); `clips` gives 16 kHz WAV and silent MP4. */
+export const createOpenAiCompatibleClient = (
+  options: ChatCallerOptions & { clips: ClipSource },
+): ModelClient => {
+  const caller = createChatCaller(options);
+  return {
+    call: async ({ messages }, limits) => {
+      const { pieces, sent } = await mediaMessages(messages, options.clips);
+      const outcome = await caller.send(pieces, limits);
+      return { ...outcome, consumed: sent };
+    },
+    close: () => caller.close(),
+  };
+};

@@ -1,0 +1,101 @@
+import { createHash, randomUUID } from 'node:crypto';
+import type { z } from 'zod';
+import { errorNames } from '../errors.ts';
+import type { Ledger } from '../ports/ledger.ts';
+import type { Workflow } from '../ports/workflow.ts';
+
+/** The part of an SQS event that a stage reads; the embedded event source makes the same shape. */
+export interface QueueEvent {
+  Records: readonly {
+    messageId: string;
+    body: string;
+    attributes: { ApproximateReceiveCount: string };
+  }[];
+}
+
+export interface BatchResponse {
+  batchItemFailures: { itemIdentifier: string }[];
+}
+
+export interface QueueStageOptions<Message extends { taskToken: string }> {
+  stage: string;
+  schema: z.ZodType<Message>;
+  core: (message: Message) => Promise<unknown>;
+  workflow: Pick<Workflow, 'succeed' | 'fail'>;
+  ledger: Pick<Ledger, 'takeLease' | 'leaseOwner' | 'releaseLease'>;
+  visibilitySeconds: number;
+  maxReceiveCount: number;
+  /** Told about every exception: the message comes back, the reason must not be lost. */
+  onError: (error: unknown, context: { stage: string; messageId: string; receiveCount: number }) => void;
+}
+
+const answered = 'answered';
+const answeredForSeconds = 86_400;
+
+/**
+ * Wraps a stage's core as the handler of a queue's event source: parse, run, answer the task token.
+ *
+ * A message may be delivered twice, also at the same time. The lease on its task token lets one
+ * delivery work; a delivery that comes after the answer is dropped. An exception leaves the message to
+ * be redelivered (crash recovery only: expected failures are outcomes); at the last receive the token is
+ * failed with `MessagePoisoned`, so that the workflow goes on while the message goes to the dead letters.
+ */
+export const createQueueStage =
+  <Message extends { taskToken: string }>(options: QueueStageOptions<Message>) =>
+  async (event: QueueEvent): Promise<BatchResponse> => {
+    const failures: { itemIdentifier: string }[] = [];
+    for (const record of event.Records) {
+      if (!(await handleRecord(options, record))) failures.push({ itemIdentifier: record.messageId });
+    }
+    return { batchItemFailures: failures };
+  };
+
+const handleRecord = async <Message extends { taskToken: string }>(
+  options: QueueStageOptions<Message>,
+  record: QueueEvent['Records'][number],
+): Promise<boolean> => {
+  const { ledger, workflow } = options;
+  const receiveCount = Number(record.attributes.ApproximateReceiveCount);
+  const token = tokenOf(record.body);
+  if (token === null) {
+    // Without a token nobody waits for an answer: the dead-letter queue is where people look.
+    options.onError(new Error('message without a task token'), context(options.stage, record, receiveCount));
+    return false;
+  }
+  const lease = `token/${createHash('sha256').update(token).digest('hex').slice(0, 32)}`;
+  const owner = randomUUID();
+  if (!(await ledger.takeLease(lease, owner, options.visibilitySeconds))) {
+    return (await ledger.leaseOwner(lease)) === answered;
+  }
+  try {
+    const message = options.schema.safeParse(JSON.parse(record.body));
+    if (message.success) await workflow.succeed(token, await options.core(message.data));
+    else await workflow.fail(token, errorNames.contractViolated, message.error.message);
+  } catch (error) {
+    options.onError(error, context(options.stage, record, receiveCount));
+    await ledger.releaseLease(lease, owner);
+    if (receiveCount >= options.maxReceiveCount) {
+      const cause = error instanceof Error ? error.message : String(error);
+      await workflow.fail(token, errorNames.messagePoisoned, cause);
+    }
+    return false;
+  }
+  await ledger.releaseLease(lease, owner);
+  await ledger.takeLease(lease, answered, answeredForSeconds);
+  return true;
+};
+
+const tokenOf = (body: string): string | null => {
+  try {
+    const token: unknown = JSON.parse(body)?.taskToken;
+    return typeof token === 'string' && token !== '' ? token : null;
+  } catch {
+    return null; // Not JSON: the caller reports it.
+  }
+};
+
+const context = (stage: string, record: QueueEvent['Records'][number], receiveCount: number) => ({
+  stage,
+  messageId: record.messageId,
+  receiveCount,
+});

@@ -1,0 +1,52 @@
+import type { Benchmark } from '../benchmarks/benchmark.ts';
+import { type RunContract, type RunSettings, runSettings, storedContract } from '../contracts/run.ts';
+import { errorNames, ProblemsFound, TurnsweepError } from '../errors.ts';
+import { keys } from '../keys.ts';
+import type { ObjectStore } from '../ports/object-store.ts';
+
+export interface RunContext {
+  hash: string;
+  contract: RunContract;
+  settings: RunSettings;
+}
+
+const required = async (store: ObjectStore, key: string): Promise<string> => {
+  const text = await store.getText(key);
+  if (text === null) {
+    throw new TurnsweepError(errorNames.objectMissing, 'this is not a run, or its start did not finish', {
+      where: key,
+      remedy: 'start it with `turnsweep run`',
+    });
+  }
+  return text;
+};
+
+export const loadRun = async (store: ObjectStore, run: string): Promise<RunContext> => {
+  const { hash, contract } = storedContract.parse(JSON.parse(await required(store, keys.run.contract(run))));
+  const settings = runSettings.parse(JSON.parse(await required(store, keys.run.settings(run))));
+  return { hash, contract, settings };
+};
+
+/** The run's benchmark inputs as stored; answers only where the caller asks for (and may read) them. */
+export const readStoredBenchmark = async (
+  store: ObjectStore,
+  benchmark: Benchmark,
+  id: string,
+  withAnswers: boolean,
+) => {
+  const found = await benchmark.read(
+    (path) => store.lines(keys.benchmark.input(id, path)),
+    withAnswers ? (path) => store.lines(keys.benchmark.answers(id, path)) : null,
+  );
+  if (found.problems.length > 0) {
+    throw new ProblemsFound(errorNames.benchmarkInvalid, 'the stored benchmark is damaged', found.problems);
+  }
+  return found;
+};
+
+/** Names that `list` gives under a prefix, without prefix and `.json`. */
+export const listedHashes = async (store: ObjectStore, prefix: string): Promise<Set<string>> => {
+  const hashes = new Set<string>();
+  for await (const key of store.list(prefix)) hashes.add(key.slice(prefix.length, -'.json'.length));
+  return hashes;
+};
