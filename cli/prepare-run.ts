@@ -89,8 +89,7 @@ export const prepareRun = async (
   }
   const reviewCaches = sweep.judge?.reviewCache ?? [];
   for (const file of reviewCaches) {
-    const lines = (await release.text(file)).split('\n').filter((line) => line.trim() !== '');
-    problems.push(...benchmark.importReviews(file, lines).problems);
+    problems.push(...(await benchmark.importReviews(file, release.lines(file))).problems);
   }
   if (problems.length > 0) throw new ProblemsFound(errorNames.benchmarkInvalid, 'the sweep has problems', problems);
 
@@ -176,18 +175,12 @@ const verifyMedia = async (
     }
   }
   if (wanted.size === 0) return new Map();
-  const listed = new Map<string, string>();
-  let lineNumber = 0;
-  for await (const line of release.lines(benchmark.mediaManifest)) {
-    lineNumber += 1;
-    if (line.trim() === '') continue;
-    const match = /^([0-9a-f]{64}) [ *](.+)$/.exec(line);
-    if (match) listed.set(match[2]!, match[1]!);
-    else problems.push({ file: benchmark.mediaManifest, line: lineNumber, message: 'not a line of sha256sum' });
-  }
+  const manifest = await release.text(benchmark.mediaManifest);
+  const digests = benchmark.mediaDigests(benchmark.mediaManifest, manifest);
+  problems.push(...digests.problems);
   const media = new Map<string, string>();
   for (const file of [...wanted].sort()) {
-    const expected = listed.get(file);
+    const expected = digests.sha256ByPath.get(file);
     if (expected === undefined) {
       problems.push({ file, line: null, message: `not listed in ${benchmark.mediaManifest}` });
       continue;

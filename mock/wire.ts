@@ -57,7 +57,7 @@ interface Clip {
 }
 
 const keptClips = 256;
-const keptClipChars = 1_000_000;
+const keptClipChars = 200_000;
 
 /** Hashes clips; the last few that are not too long are kept by their base64, since histories repeat them. */
 export const createClipReader = (): ((base64: unknown, param: string) => Clip) => {

@@ -3,9 +3,7 @@ import { plannedView } from '../../shared/contracts/plan.ts';
 import {
   attemptLog,
   type FailureRecord,
-  failureRecord,
   type RequestRecord,
-  requestRecord,
   type ViewRow,
 } from '../../shared/contracts/records.ts';
 import type { JudgeChunk, ReviewItem } from '../../shared/contracts/reviews.ts';
@@ -15,6 +13,7 @@ import { bookAttempts, emptyTally } from '../../shared/domain/cost-tally.ts';
 import { keys } from '../../shared/keys.ts';
 import { judgeQueue, sha256 } from '../../shared/naming.ts';
 import type { ObjectStore } from '../../shared/ports/object-store.ts';
+import { readRecord } from '../../shared/stages/records.ts';
 import { importedReviews, judgeIdOf } from '../../shared/stages/reviews.ts';
 import { listedHashes, loadRun, type RunContext, readStoredBenchmark } from '../../shared/stages/run-context.ts';
 
@@ -165,19 +164,6 @@ const scoreLane = async (
   );
   await store.put(keys.lane.costs(run, lane), JSON.stringify(tally));
   return scores;
-};
-
-/** A request's reply or failure as recorded; null where it is still open. */
-export const readRecord = async (
-  store: ObjectStore,
-  run: string,
-  lane: string,
-  requestId: string,
-): Promise<RequestRecord | FailureRecord | null> => {
-  const reply = await store.getText(keys.lane.request(run, lane, requestId));
-  if (reply !== null) return requestRecord.parse(JSON.parse(reply));
-  const failure = await store.getText(keys.lane.failure(run, lane, requestId));
-  return failure === null ? null : failureRecord.parse(JSON.parse(failure));
 };
 
 const viewRowOf = (

@@ -91,7 +91,7 @@ const intrinsics: Readonly<Record<string, Intrinsic>> = {
 
 const namePattern = /\s*(States\.\w+)\s*\(\s*/y;
 const stringPattern = /'((?:[^'\\]|\\['\\{}])*)'/y;
-const wordPattern = /[^\s,()']+(?:\['[^']*'\][^\s,()']*)*/y;
+const wordPattern = /(?:[^\s,()'[\]]|\[(?:\d+|'(?:[^'\\]|\\.)*')\])+/y;
 const nextPattern = /\s*([,)])\s*/y;
 
 /** Parses one intrinsic call from `start`; returns it and the position after it. */

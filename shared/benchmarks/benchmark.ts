@@ -88,8 +88,9 @@ export interface Benchmark<Inputs = unknown, Answers = unknown> {
   inputFiles: readonly string[];
   /** Files that go to `benchmarks/<id>/answers/`, unreadable for stages that talk to evaluated models. */
   answerFiles: readonly string[];
-  /** sha256sum-style list of media files. */
+  /** File that lists the SHA-256 of every clip. */
   mediaManifest: string;
+  mediaDigests(file: string, text: string): { sha256ByPath: ReadonlyMap<string, string>; problems: Problem[] };
 
   /** Reads and checks; `answers` is null where the caller may not see them. */
   read(
@@ -116,7 +117,7 @@ export interface Benchmark<Inputs = unknown, Answers = unknown> {
   /** The item to judge for a score with a `reviewKey`. */
   reviewItem(score: RuleScore): ReviewItem;
   /** Reads reviews made elsewhere (JSON lines); keys are those of `reviewItem`. */
-  importReviews(file: string, lines: readonly string[]): { reviews: Map<string, Verdict>; problems: Problem[] };
+  importReviews(file: string, lines: Lines): Promise<{ reviews: Map<string, Verdict>; problems: Problem[] }>;
   judge: {
     promptVersion: string;
     /** One request for a chunk; item ids in it say nothing but their position. */

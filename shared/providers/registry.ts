@@ -1,6 +1,7 @@
 import { errorNames, TurnsweepError } from '../errors.ts';
+import type { ChatCaller } from '../ports/chat-caller.ts';
 import type { ClipSource, ModelClient } from '../ports/model-client.ts';
-import { createOpenAiCompatibleClient } from './openai-compatible/client.ts';
+import { createChatCaller, createOpenAiCompatibleClient } from './openai-compatible/client.ts';
 import type { ChatSettings } from './openai-compatible/request.ts';
 import { createRecordedClient } from './recorded/client.ts';
 
@@ -57,6 +58,30 @@ export const createModelClient = (lane: LaneConnection, ports: ClientPorts): Mod
       throw new TurnsweepError(errorNames.usage, `provider ${lane.provider} is not supported`, {
         where: lane.model,
         remedy: `use one of ${providers.join(', ')}`,
+      });
+  }
+};
+
+/** Caller of a judge: text only. Throws `UsageWrong` for a provider that is not known. */
+export const createChatCallerFor = (
+  judge: { provider: string; model: string; baseUrl: string | null; maxInFlight: number },
+  apiKey: string | null,
+): ChatCaller => {
+  switch (judge.provider) {
+    case 'openai':
+    case 'openai-compatible':
+    case 'vllm':
+      return createChatCaller({
+        baseUrl: needed(judge.baseUrl, 'baseUrl', { ...judge, settings: {} }),
+        apiKey,
+        model: judge.model,
+        settings: chatSettings(judge.provider, {}),
+        maxInFlight: judge.maxInFlight,
+      });
+    default:
+      throw new TurnsweepError(errorNames.usage, `provider ${judge.provider} cannot judge`, {
+        where: judge.model,
+        remedy: 'use openai, openai-compatible or vllm',
       });
   }
 };

@@ -50,10 +50,8 @@ export const headerText = (headers: ResponseHeaders, name: string): string | nul
 
 const failureKind = (error: Error & { code?: string }, sent: boolean): TransportFailure['kind'] => {
   if (!sent) return 'connect_failed';
-  const code = error.code ?? '';
-  if (code.startsWith('HPE_') && code !== 'HPE_INVALID_EOF_STATE') return 'protocol_error';
-  if (code === 'UND_ERR_HEADERS_OVERFLOW' || code === 'UND_ERR_NOT_SUPPORTED') return 'protocol_error';
-  return 'connection_reset';
+  const broken = error.name === 'HTTPParserError' || error.code === 'UND_ERR_HEADERS_OVERFLOW';
+  return broken ? 'protocol_error' : 'connection_reset';
 };
 
 const errorText = (error: Error & { code?: string }): string => {

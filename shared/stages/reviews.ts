@@ -20,7 +20,8 @@ export const importedReviews = async (
   benchmark: Benchmark,
   run: string,
 ): Promise<Map<string, Verdict>> => {
-  const text = await store.getText(keys.judging.imported(run));
-  const lines = text === null ? [] : text.split('\n').filter((line) => line !== '');
-  return benchmark.importReviews(keys.judging.imported(run), lines).reviews;
+  const key = keys.judging.imported(run);
+  const text = await store.getText(key);
+  if (text === null) return new Map();
+  return (await benchmark.importReviews(key, text.split('\n'))).reviews;
 };

@@ -24,6 +24,9 @@ export interface BuiltRelease {
 export const toJsonl = (rows: readonly unknown[]): string =>
   rows.map((row) => `${JSON.stringify(row)}\n`).join('');
 
+/** Rows that have no object in common, so that changing one leaves the others alone. */
+const unshared = <Row>(rows: Row[]): Row[] => JSON.parse(JSON.stringify(rows));
+
 type Message = InputRow['messages'][number];
 
 const subjects: Record<RequiredModality, { question: string; words: string[] }> = {
@@ -233,6 +236,6 @@ export function buildRelease({ roots = 2, seed = 1 }: { roots?: number; seed?: n
     },
     taskIds,
     mediaPaths: [...mediaPaths].sort(),
-    rows: { tasks, inputs, answers },
+    rows: { tasks: unshared(tasks), inputs: unshared(inputs), answers: unshared(answers) },
   };
 }

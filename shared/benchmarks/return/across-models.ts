@@ -151,15 +151,13 @@ export interface Medians {
 const ratesOf = (items: readonly PairedItem[]): Rates => {
   const single = items.filter((item) => item.single).length;
   const multi = items.filter((item) => item.multi).length;
-  const singlePercent = percent(single, items.length);
-  const multiPercent = percent(multi, items.length);
   return {
     n: items.length,
     single_correct: single,
     multi_correct: multi,
-    single_accuracy_pct: singlePercent,
-    multi_accuracy_pct: multiPercent,
-    degradation_pp: singlePercent - multiPercent,
+    single_accuracy_pct: percent(single, items.length),
+    multi_accuracy_pct: percent(multi, items.length),
+    degradation_pp: percent(single - multi, items.length),
   };
 };
 
@@ -260,7 +258,7 @@ export const paperTable = (lanes: readonly LaneItems[]): PaperTableRow[] =>
     const rows = columns.flatMap(([column, operation]) => {
       const rates = ratesOfPart(lane, { interface: interfaceName, horizon, operation });
       if (rates === null) return [];
-      const change = rates.multi_accuracy_pct - rates.single_accuracy_pct;
+      const change = percent(rates.multi_correct - rates.single_correct, rates.n);
       return [[column, { n: rates.n, multi_pct: rates.multi_accuracy_pct, change_pp: change }] as const];
     });
     if (rows.length === 0) return [];

@@ -126,7 +126,10 @@ export interface ReleaseSummary {
 const isReference = (operation: string): boolean =>
   operationRoles[operation as Operation]?.role === 'reference';
 
-/** Percentage in the operation order of the release, on which the last digit depends. */
+/**
+ * Percentage, in the order of operations on which the last digit of the release's files depends. A
+ * difference of two rates of the same views is the percentage of the difference of their counts.
+ */
 export const percent = (count: number, of: number): number => (100 * count) / of;
 
 export const groupedBy = <Row, Key>(rows: Iterable<Row>, keyOf: (row: Row) => Key): Map<Key, Row[]> => {
@@ -243,18 +246,18 @@ const groupRow = (
 ): GroupRow => {
   const share = (test: (item: PairedItem) => boolean): number =>
     percent(items.filter(test).length, items.length);
-  const single = share((item) => item.single);
-  const multi = share((item) => item.multi);
+  const harm = items.filter((item) => item.single && !item.multi).length;
+  const rescue = items.filter((item) => !item.single && item.multi).length;
   return {
     group,
     value,
     interface: interfaceName,
     n: items.length,
-    single_accuracy: single,
-    multi_accuracy: multi,
-    delta_conv_pp: single - multi,
-    harm: items.filter((item) => item.single && !item.multi).length,
-    rescue: items.filter((item) => !item.single && item.multi).length,
+    single_accuracy: share((item) => item.single),
+    multi_accuracy: share((item) => item.multi),
+    delta_conv_pp: percent(harm - rescue, items.length),
+    harm,
+    rescue,
     single_strict: share((item) => item.single_strict),
     multi_strict: share((item) => item.multi_strict),
   };

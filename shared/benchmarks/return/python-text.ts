@@ -63,13 +63,12 @@ export const upper = (text: string): string => apply(uppers, text);
 
 /**
  * Sources of regular expressions for use with the `u` flag and without `i`: what Python's `re` matches
- * with `\w`, `\s` and `\b` in Unicode patterns.
+ * with `\w`, `\s` and, where a word begins, `\b` in Unicode patterns.
  */
 export const word = `[${rangesOf(alphanumericRanges)}_]`;
 export const space =
   '[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]';
 export const wordStart = `(?<!${word})(?=${word})`;
-export const wordEnd = `(?<=${word})(?!${word})`;
 
 /** Letters that `re.IGNORECASE` takes for more than their two cases, in Unicode patterns. */
 const moreCases: Record<string, string> = { i: '\\u0130\\u0131', k: '\\u212a', s: '\\u017f' };

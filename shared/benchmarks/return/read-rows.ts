@@ -56,11 +56,23 @@ export function createProblemLog(
   };
 }
 
-/** A value of a file as it may stand in a one-line message. */
-export const quoted = (value: unknown): string => {
-  const text = JSON.stringify(value) ?? 'undefined';
-  return text.length > 120 ? `${text.slice(0, 117)}…` : text;
-};
+const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+const shown = (value: unknown): string =>
+  typeof value === 'object' && value !== null ? '…' : (JSON.stringify(value) ?? 'undefined');
+
+/**
+ * A value of a file as it may stand in a one-line message on a terminal: cut, invisible and control
+ * characters escaped, inner values left out (they may be nested too deep to print).
+ */
+export function quoted(value: unknown): string {
+  let text = shown(value);
+  if (Array.isArray(value)) text = `[${value.slice(0, 20).map(shown).join(',')}]`;
+  else if (text === '…') text = '{…}';
+  return (text.length > 120 ? `${text.slice(0, 117)}…` : text)
+    .toWellFormed()
+    .replaceAll(unprintable, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`);
+}
 
 function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
@@ -76,7 +88,7 @@ function editDistance(a: string, b: string): number {
 }
 
 function didYouMean(key: string): string {
-  if (key.length > 64) return '';
+  if (key.length > 64 || releaseKeys.includes(key)) return '';
   const nearest = releaseKeys
     .map((known) => ({ known, distance: editDistance(key.toLowerCase(), known) }))
     .reduce((best, candidate) => (candidate.distance < best.distance ? candidate : best));

@@ -30,16 +30,15 @@ const letters = 'ABCD';
 const leadingLetter = /^([A-Da-d])(?:[.:)]|$)/;
 const announcedLetter = new RegExp(
   `${wordStart}(?:${['answer', 'option', 'choice'].map(ignoringCase).join('|')})` +
-    `${space}*(?:${ignoringCase('is')}|:|=)?${space}*${wordStart}([A-Da-d])(?!${word})`,
+    `${space}*(?:(?:${ignoringCase('is')}|:|=)${space}*)?${wordStart}[A-Da-d](?!${word})`,
   'gu',
 );
 
 const choiceRule = ({ raw, gold, choices }: ReplyToScore): boolean => {
   const reply = strip(raw);
-  const named = [leadingLetter.exec(reply), ...reply.matchAll(announcedLetter)].flatMap((match) =>
-    match ? [match[1]!.toUpperCase()] : [],
-  );
-  const distinct = new Set(named);
+  const leading = leadingLetter.exec(reply)?.[1] ?? [];
+  const announced = (reply.match(announcedLetter) ?? []).map((match) => match.at(-1)!);
+  const distinct = new Set([...leading, ...announced].map((letter) => letter.toUpperCase()));
   if (distinct.size === 1) return distinct.has(upper(gold));
 
   const text = normalise(raw);

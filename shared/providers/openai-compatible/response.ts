@@ -157,11 +157,10 @@ const factsOf = (reply: TransportReply | null, reading: Reading | null): CallFac
   usage: reading?.usage === undefined ? unknownUsage : readUsage(reading.usage),
 });
 
-const finishKind = (finishReason: string): ErrorKind =>
-  `finish_${finishReason
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '_')
-    .slice(0, 40)}`;
+const finishKind = (finishReason: string): ErrorKind => {
+  const words = finishReason.toLowerCase().match(/[a-z0-9]+/g) ?? ['unknown'];
+  return `finish_${words.join('_').slice(0, 40)}`;
+};
 
 export interface ReplyContext {
   apiKey: string | null;

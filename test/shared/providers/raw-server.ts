@@ -11,7 +11,7 @@ export interface RawServer {
 
 /** A TCP server that reads whole HTTP requests and answers each with whatever bytes the script writes. */
 export const startRawServer = async (
-  script: (socket: Socket, requestNumber: number) => void | Promise<void>,
+  script: (socket: Socket, requestNumber: number) => unknown,
 ): Promise<RawServer> => {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {

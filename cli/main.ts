@@ -1,0 +1,92 @@
+#!/usr/bin/env node
+import { existsSync } from 'node:fs';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { demo } from './commands/demo.ts';
+import { exportRun } from './commands/export.ts';
+import { judge, report, score } from './commands/later-phases.ts';
+import { mock } from './commands/mock.ts';
+import { plan } from './commands/plan.ts';
+import { run } from './commands/run.ts';
+import { status } from './commands/status.ts';
+import { validate } from './commands/validate.ts';
+import { exitCodes } from './exit-codes.ts';
+import { reportError } from './terminal.ts';
+
+const wholeNumber = (text: string): number => {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('give a whole number above 0.');
+  return Number(text);
+};
+
+const collect = (text: string, earlier: string[] | undefined): string[] => [...(earlier ?? []), text];
+
+const buildProgram = (): Command => {
+  const program = new Command('turnsweep')
+    .description('Batch evaluator for multi-turn, multimodal history-use benchmarks')
+    .option('--debug', 'show stacks of errors')
+    .showSuggestionAfterError()
+    .configureHelp({ showGlobalOptions: true })
+    .exitOverride();
+  const command = (name: string, description: string) => program.command(name).description(description);
+  const ends = (action: (...args: never[]) => Promise<number>) => async (...args: unknown[]) => {
+    process.exitCode = await (action as (...args: unknown[]) => Promise<number>)(...args);
+  };
+
+  command('validate <sweep>', 'read the sweep file and the benchmark, list every problem; no calls').action(ends(validate));
+  command('plan <sweep>', 'count views, groups, requests and projected cost; no calls')
+    .option('--limit <n>', 'only the first n tasks of the selection', wholeNumber)
+    .option('--json', 'print JSON')
+    .action(ends(plan));
+  command('run <sweep>', 'plan, generate, judge, aggregate and report; again with the same contract resumes')
+    .option('--out <dir>', 'output folder (default: runs/<sweep name>)')
+    .addOption(new Option('--on <home>', 'where to run').choices(['local', 'aws']).default('local'))
+    .option('--resume', 'only go on with a run that is there')
+    .option('--retry-errors', 'ask failed requests again (never provider refusals)')
+    .option('--limit <n>', 'only the first n tasks of the selection', wholeNumber)
+    .option('-j, --jobs <n>', 'calls in flight per lane, instead of maxInFlight', wholeNumber)
+    .option('--reviews <dir>', 'folder of reviews shared between runs (default: inside the output folder)')
+    .option('--json', 'progress and result as JSON lines')
+    .action(ends(run));
+  command('status <dir>', 'how far a run is')
+    .option('--json', 'print JSON')
+    .action(ends(status));
+  command('score <dir>', 'score by rules and the reviews that are there; no calls')
+    .option('--review-cache <file>', 'reviews made elsewhere; may be given several times', collect)
+    .option('--reviews <dir>', 'folder of reviews shared between runs')
+    .action(ends(score));
+  command('judge <dir>', 'judge what the rules left open, then report; no calls to evaluated models')
+    .option('--reviews <dir>', 'folder of reviews shared between runs')
+    .option('--json', 'progress and result as JSON lines')
+    .action(ends(judge));
+  command('report <dir>', 'aggregate and write the report again; no calls')
+    .option('--reviews <dir>', 'folder of reviews shared between runs')
+    .action(ends(report));
+  command('export <dir>', 'write a finished run in another format')
+    .addOption(new Option('--to <format>', 'format').choices(['return-release', 'csv']).makeOptionMandatory())
+    .option('--out <dir>', 'folder to write to (default: <dir>/export/<format>)')
+    .action(ends(exportRun));
+  command('mock', 'fake provider for tries, tests and benchmarks')
+    .option('--port <p>', 'port (default: any free one)', wholeNumber)
+    .option('--scenario <file>', 'what it answers, how fast and with which faults')
+    .action(ends(mock));
+  command('demo', 'sweep the example benchmark over HTTP against simulated models')
+    .option('--out <dir>', 'output folder (default: a new folder under runs/)')
+    .action(ends(demo));
+  return program;
+};
+
+const main = async (): Promise<void> => {
+  const debug = process.argv.includes('--debug');
+  try {
+    if (existsSync('.env')) process.loadEnvFile('.env');
+    await buildProgram().parseAsync();
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      process.exitCode = error.exitCode === 0 ? exitCodes.complete : exitCodes.failed;
+      return;
+    }
+    reportError(error, debug);
+    process.exitCode = exitCodes.failed;
+  }
+};
+
+await main();

@@ -1,0 +1,114 @@
+import { plannedView } from '../shared/contracts/plan.ts';
+import type { TurnOutcome } from '../shared/contracts/stage-messages.ts';
+import { keys, requestHash } from '../shared/keys.ts';
+import type { ObjectStore } from '../shared/ports/object-store.ts';
+import { listedHashes } from '../shared/stages/run-context.ts';
+
+export interface LaneProgress {
+  lane: string;
+  total: number;
+  done: number;
+  excluded: number;
+  /** Views that ended without a decision in this start: budget or a lane that cannot go on. */
+  open: number;
+  calls: number;
+  retries: Record<string, number>;
+  stopped: string | null;
+}
+
+export interface Snapshot {
+  lanes: LaneProgress[];
+  judgeCalls: number;
+  judgeRetries: Record<string, number>;
+  budgetSpent: boolean;
+  faults: number;
+}
+
+/** Counts what happens in this start of a run, on top of what its folder already holds. */
+export interface Progress {
+  call(event: { lane: string; kind: string | null }): void;
+  turns(lane: string, viewId: string, outcome: TurnOutcome): void;
+  judgeCall(event: { kind: string | null }): void;
+  fault(stage: string, error: unknown): void;
+  snapshot(): Snapshot;
+  /** Exceptions of stages, latest last, for `--debug`. */
+  recentFaults(): readonly string[];
+}
+
+const count = (counts: Record<string, number>, kind: string | null) => {
+  if (kind !== null) counts[kind] = (counts[kind] ?? 0) + 1;
+};
+
+const faultsKept = 20;
+
+export const createProgress = (
+  lanes: readonly { lane: string; total: number; done: number; excluded: number; openViews: ReadonlySet<string> }[],
+): Progress => {
+  const states = new Map(
+    lanes.map(({ lane, total, done, excluded, openViews }) => [
+      lane,
+      {
+        counts: { lane, total, done, excluded, open: 0, calls: 0, retries: {}, stopped: null } as LaneProgress,
+        undecided: new Set(openViews),
+      },
+    ]),
+  );
+  const judgeRetries: Record<string, number> = {};
+  const faults: string[] = [];
+  let [judgeCalls, faultCount] = [0, 0];
+  let budgetSpent = false;
+  return {
+    call({ lane, kind }) {
+      const { counts } = states.get(lane)!;
+      counts.calls += 1;
+      count(counts.retries, kind);
+    },
+    turns(lane, viewId, outcome) {
+      const state = states.get(lane)!;
+      if (outcome.status === 'budget') budgetSpent = true;
+      if (outcome.status === 'stopped') state.counts.stopped ??= outcome.kind ?? 'stopped';
+      if (outcome.status === 'budget' || outcome.status === 'stopped') state.counts.open += 1;
+      if (outcome.view === null || !state.undecided.delete(viewId)) return;
+      if (outcome.view.outcome === 'done') state.counts.done += 1;
+      else state.counts.excluded += 1;
+    },
+    judgeCall({ kind }) {
+      judgeCalls += 1;
+      count(judgeRetries, kind);
+    },
+    fault(stage, error) {
+      faultCount += 1;
+      faults.push(`${stage}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+      if (faults.length > faultsKept) faults.shift();
+    },
+    snapshot: () => ({
+      lanes: [...states.values()].map(({ counts }) => ({ ...counts, retries: { ...counts.retries } })),
+      judgeCalls,
+      judgeRetries: { ...judgeRetries },
+      budgetSpent,
+      faults: faultCount,
+    }),
+    recentFaults: () => faults,
+  };
+};
+
+/**
+ * What a run folder says about a lane without reading a single record: a view is done when both its replies
+ * are there, excluded when one of them is recorded as failed, open else. Null before the lane is planned.
+ */
+export const laneState = async (store: ObjectStore, run: string, lane: string) => {
+  if ((await store.getText(keys.run.laneSummary(run, lane))) === null) return null;
+  const replied = await listedHashes(store, keys.lane.requests(run, lane));
+  const failed = await listedHashes(store, keys.lane.failures(run, lane));
+  const openViews = new Set<string>();
+  let [total, done, excluded] = [0, 0, 0];
+  for await (const line of store.lines(keys.run.laneViews(run, lane))) {
+    const view = plannedView.parse(JSON.parse(line));
+    total += 1;
+    const targets = [requestHash(view.controlRequestId), requestHash(view.historyRequestId)];
+    if (targets.every((hash) => replied.has(hash))) done += 1;
+    else if (targets.some((hash) => failed.has(hash))) excluded += 1;
+    else openViews.add(view.viewId);
+  }
+  return { lane, total, done, excluded, openViews, replies: replied.size, failures: failed.size };
+};

@@ -1,0 +1,14 @@
+import { errorNames, TurnsweepError } from '../errors.ts';
+import type { Benchmark } from './benchmark.ts';
+import { returnBenchmark } from './return/benchmark.ts';
+
+const benchmarks: readonly Benchmark[] = [returnBenchmark as Benchmark];
+
+/** The plug-in of a benchmark kind; throws `UsageWrong` for a kind that is not known. */
+export const benchmarkOf = (kind: string): Benchmark => {
+  const found = benchmarks.find((benchmark) => benchmark.kind === kind);
+  if (found !== undefined) return found;
+  throw new TurnsweepError(errorNames.usage, `unknown benchmark kind "${kind}"`, {
+    remedy: `use one of ${benchmarks.map((benchmark) => benchmark.kind).join(', ')}`,
+  });
+};
