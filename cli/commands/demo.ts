@@ -15,7 +15,7 @@ const newFolder = (): string => path.join('runs', `demo-${new Date().toISOString
 export const demo = async (options: { out?: string }): Promise<number> => {
   const mock = await startMockProvider({ port: 0, scenario: path.join(example, 'scenario.json') });
   try {
-    process.env.MOCK_BASE_URL = `${mock.url}/v1`;
+    process.env.MOCK_BASE_URL = mock.url;
     print(paint('bold', 'turnsweep demo: the example ReTurn benchmark, end to end on this machine'));
     print('The three models and the judge are SIMULATED: scripted personas behind a fake provider on');
     print(`${mock.url}. Their scores say nothing about any real model; the media, the HTTP calls, the state`);

@@ -47,7 +47,13 @@ export const run = async (sweepPath: string, options: RunOptions): Promise<numbe
     });
     await uploadRun(store, prepared);
     const progress = createProgress(await Promise.all(prepared.contract.lanes.map((lane) => startOf(store, prepared, lane.id))));
-    const home = await createLocalHome({ store, directory, run: prepared.run, progress });
+    const home = await createLocalHome({
+      store,
+      directory,
+      run: prepared.run,
+      progress,
+      deliverTwice: process.env.TURNSWEEP_FAULT === 'deliver-twice',
+    });
     return await runToEnd(home, () => home.sweep({ retryErrors: options.retryErrors ?? false }), {
       store,
       directory,

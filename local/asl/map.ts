@@ -223,29 +223,30 @@ const runDistributed = async (visit: MapVisit, items: Items, limit: number): Pro
   const runItem = async (value: unknown, index: number): Promise<void> => {
     const childInput = selectItem(visit, index, value);
     const child = createChild(services, state, frame, childInput);
-    try {
-      const output = await runChain(services, state.processor, childInput, {
-        execution: child,
-        item: null,
-        scope,
-      });
-      scope.signal.throwIfAborted();
-      if (files === null) results[index] = output;
-      else await files.succeeded(output, () => childRecord(child, services.clock.now(), { output }));
-    } catch (thrown) {
-      scope.signal.throwIfAborted();
-      const record = childRecord(child, services.clock.now(), { error: asStatesError(thrown) });
-      failed += 1;
-      if (files === null) results[index] = record;
-      else await files.failed(record);
-      if (exceeds(failed, items.count)) throw tooMany;
+    services.emit?.('ExecutionStarted', child, null);
+    const childFrame: Frame = { execution: child, item: null, scope };
+    const end = await runChain(services, state.processor, childInput, childFrame).then(
+      (output) => ({ output }),
+      (thrown: unknown) => ({ error: asStatesError(thrown) }),
+    );
+    scope.signal.throwIfAborted();
+    const record = () => childRecord(child, services.clock.now(), end);
+    if ('output' in end) {
+      services.emit?.('ExecutionSucceeded', child, null);
+      if (files === null) results[index] = end.output;
+      else await files.succeeded(end.output, record);
+      return;
     }
+    services.emit?.('ExecutionFailed', child, null, end.error);
+    failed += 1;
+    if (files === null) results[index] = record();
+    else await files.failed(record());
+    if (exceeds(failed, items.count)) throw tooMany;
   };
   const failure = await forEachItem(items, limit, scope, runItem).then(
     (total) => (exceeds(failed, total) ? tooMany : null),
     (error: unknown) => {
-      if (error instanceof StatesError && error.error === 'States.ExceedToleratedFailureThreshold')
-        return error;
+      if (error === tooMany) return tooMany;
       files?.discard(error);
       throw error;
     },

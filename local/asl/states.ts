@@ -256,12 +256,12 @@ const compileTask = (fields: Fields, name: string, compilation: Compilation, nes
   const machine = isObject(parameters) ? parameters.StateMachineArn : undefined;
   if (typeof machine === 'string') compilation.started.push({ site: parametersSite, machine });
 
-  const fixedTimeout = fields.has('TimeoutSeconds') ? fields.take('TimeoutSeconds') : undefined;
+  const fixedTimeout = fields.take('TimeoutSeconds');
   const timeoutSeconds = numberOrPath(fields, 'TimeoutSeconds', { min: 1, max: longestSeconds });
   if (timeoutSeconds === null) {
     return reject(inField(site, 'TimeoutSeconds'), 'every Task needs TimeoutSeconds or TimeoutSecondsPath');
   }
-  const fixedHeartbeat = fields.has('HeartbeatSeconds') ? fields.take('HeartbeatSeconds') : undefined;
+  const fixedHeartbeat = fields.take('HeartbeatSeconds');
   const heartbeatSeconds = numberOrPath(fields, 'HeartbeatSeconds', { min: 1, max: longestSeconds });
   if (heartbeatSeconds !== null && !known.token) {
     return reject(inField(site, 'HeartbeatSeconds'), 'only a .waitForTaskToken task can send heartbeats');

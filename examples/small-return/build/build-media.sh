@@ -94,11 +94,12 @@ sound clip-02 "$speech/cards/001.wav"
 photo clip-03 "$photos/rocket.jpg" 1.0 1.3 0.5 0.6
 sound clip-03 "$sounds/guit_em9.flac"
 
-photo clip-04 "$photos/horse.png" 1.0 1.15 0.5 0.3
+ffmpeg -v error -nostdin -y -i "$photos/horse.png" -vf 'format=rgb24,pad=516:344:-1:-1:white' "$scratch/horse.png"
+photo clip-04 "$scratch/horse.png" 1.0 1.12 0.5 0.5
 sound clip-04 "$sounds/drum_roll.flac"
 
 pan clip-05 "$getty/img-march-pastoral/data/image.jpg" 0.2 0.8
-say clip-05 slt 'My sister moved to Vienna last spring.'
+say clip-05 slt 'My sister moved to Chicago last spring.'
 
 encode clip-06 'fps=8,scale=480:-2:flags=lanczos' -i "$films/cockatoo.mp4"
 sound clip-06 "$sounds/misc_crow.flac" pad 0.2 0.5 repeat 2

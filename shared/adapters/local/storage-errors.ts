@@ -1,19 +1,22 @@
 import { errorNames, TurnsweepError } from '../../errors.ts';
 
+const hardLinks = 'choose a folder on a file system with hard links';
+
 const remedies: Readonly<Record<string, string>> = {
   EBUSY: 'close the program that uses it and run again',
   EDQUOT: 'free disk space or raise the disk quota and run again',
   EIO: 'check the disk, then run again',
   EISDIR: 'a folder stands where a file is needed: remove or rename it',
   EMFILE: 'raise the limit of open files (ulimit -n) and run again',
+  EMLINK: hardLinks,
   ENAMETOOLONG: 'use shorter names',
   ENFILE: 'close other programs, too many files are open on this machine, and run again',
   ENOSPC: 'free disk space and run again',
   ENOTDIR: 'a file stands where a folder is needed: remove or rename it',
+  ENOTSUP: hardLinks,
+  EOPNOTSUPP: hardLinks,
   EROFS: 'choose a folder on a writable disk',
-  ENOTSUP: 'choose a folder on a file system with hard links',
-  EOPNOTSUPP: 'choose a folder on a file system with hard links',
-  EMLINK: 'choose a folder on a file system with hard links',
+  ERR_STRING_TOO_LONG: 'read it as lines',
 };
 
 export const errnoCode = (error: unknown): string | undefined =>
@@ -29,4 +32,17 @@ export const storageFailed = (error: unknown, doing: string, path: string): Turn
     remedy: permission ?? remedies[code ?? ''] ?? 'mend the cause and run again',
     cause: error,
   });
+};
+
+/** Awaits an operation on `path`; its errors become `StorageFailed`. */
+export const onDisk = async <Result>(
+  doing: string,
+  path: string,
+  operation: () => Promise<Result>,
+): Promise<Result> => {
+  try {
+    return await operation();
+  } catch (error) {
+    throw storageFailed(error, doing, path);
+  }
 };

@@ -466,12 +466,20 @@ const flow: ConformanceCase[] = [
     name: 'Wait hands its input on',
     machine: machineOf({
       Now: { Type: 'Wait', Seconds: 0, Next: 'Then' },
-      Then: { Type: 'Wait', SecondsPath: '$.s', Next: 'Past' },
+      Then: { Type: 'Wait', SecondsPath: '$.s', OutputPath: '$.s', End: true },
+    }),
+    input: { s: 0 },
+    expect: { output: 0 },
+  },
+  {
+    name: 'Wait until a time that is over',
+    machine: machineOf({
       Past: { Type: 'Wait', Timestamp: early, Next: 'PastPath' },
       PastPath: { Type: 'Wait', TimestampPath: '$.t', OutputPath: '$.s', End: true },
     }),
     input: { s: 0, t: early },
     expect: { output: 0 },
+    alone: 'the peer asks for a timer of less than nothing, which warns',
   },
   {
     name: 'SecondsPath to text',
