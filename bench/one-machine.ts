@@ -64,8 +64,8 @@ try {
       judge: { provider: 'openai-compatible', model: 'judge', baseUrl: mock.url },
     }),
   );
-  const fresh = [];
-  const again = [];
+  const fresh: Awaited<ReturnType<typeof measure>>[] = [];
+  const again: typeof fresh = [];
   for (let index = 0; index < Number(values.runs); index += 1) {
     const out = path.join(folder, `out-${index}`);
     fresh.push(await measure(sweep, out));

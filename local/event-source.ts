@@ -51,5 +51,5 @@ export const startEventSource = (options: {
   };
 };
 
-/** Long poll: also how long draining waits for an idle worker. */
-const pollSeconds = 1;
+/** The longest poll that SQS has. */
+const pollSeconds = 20;

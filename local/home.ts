@@ -9,7 +9,7 @@ import { createPlanSweep } from '../functions/plan-sweep/plan-sweep.ts';
 import { createPublishReport } from '../functions/publish-report/publish-report.ts';
 import { environmentSecrets } from '../shared/adapters/local/environment-secrets.ts';
 import { createFileObjectStore } from '../shared/adapters/local/file-object-store.ts';
-import { createMemoryStageQueue } from '../shared/adapters/local/memory-stage-queue.ts';
+import { createMemoryStageQueue, type MemoryStageQueue } from '../shared/adapters/local/memory-stage-queue.ts';
 import { scopeObjectStore } from '../shared/adapters/local/scoped-object-store.ts';
 import { createSeededRandom } from '../shared/adapters/local/seeded-random.ts';
 import { createSqliteLedger } from '../shared/adapters/local/sqlite-ledger.ts';
@@ -21,7 +21,6 @@ import { errorNames, isNamed, TurnsweepError } from '../shared/errors.ts';
 import { keys } from '../shared/keys.ts';
 import { judgeQueue, laneAccount, laneQueue, parseQueue, runAccount } from '../shared/naming.ts';
 import type { ObjectStore } from '../shared/ports/object-store.ts';
-import type { StageQueue } from '../shared/ports/stage-queue.ts';
 import { createChatCallerFor, createModelClient } from '../shared/providers/registry.ts';
 import { type StageName, scopes } from '../shared/scopes.ts';
 import { createQueueStage } from '../shared/stages/queue-stage.ts';
@@ -169,8 +168,8 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
     };
   };
 
-  const queues = new Map<string, StageQueue>();
-  const queueOf = (name: string): StageQueue => {
+  const queues = new Map<string, MemoryStageQueue>();
+  const queueOf = (name: string): MemoryStageQueue => {
     const found = queues.get(name);
     if (found !== undefined) return found;
     const queue = createMemoryStageQueue(
@@ -281,7 +280,9 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
     draining = true;
     const open = sources;
     sources = [];
-    await Promise.all(open.map((source) => source.drain()));
+    const drained = Promise.all(open.map((source) => source.drain()));
+    for (const queue of queues.values()) queue.close();
+    await drained;
   };
 
   const runMachine = async (machine: string, input: unknown): Promise<RunSummary> => {

@@ -4,7 +4,7 @@
 #   build/build-media.sh            rebuild, then compare with the digests in git
 # SOURCES=<folder> keeps the unpacked packages there and uses them again.
 # The digests are those of Debian 12's ffmpeg 5.1.9, sox 14.4.2, flite 2.2 and espeak-ng 1.51; other versions
-# encode the same clips with other bytes.
+# (and, in principle, another CPU) encode the same clips with other bytes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -239,7 +239,7 @@ export const buildRelease = (): ExampleRelease => {
         );
         turns.push({ id, message });
       }
-      const position = ordinals[seen.findIndex((turn) => turn === 'target')]!;
+      const position = ordinals[[...seen].indexOf('target')]!;
       for (const [operation, role] of [
         ['retrieve', 'reference'],
         ['rebind', 'conflict'],
