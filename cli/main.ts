@@ -27,11 +27,15 @@ const buildProgram = (): Command => {
     .configureHelp({ showGlobalOptions: true })
     .exitOverride();
   const command = (name: string, description: string) => program.command(name).description(description);
-  const ends = (action: (...args: never[]) => Promise<number>) => async (...args: unknown[]) => {
-    process.exitCode = await (action as (...args: unknown[]) => Promise<number>)(...args);
-  };
+  const ends =
+    (action: (...args: never[]) => Promise<number>) =>
+    async (...args: unknown[]) => {
+      process.exitCode = await (action as (...args: unknown[]) => Promise<number>)(...args);
+    };
 
-  command('validate <sweep>', 'read the sweep file and the benchmark, list every problem; no calls').action(ends(validate));
+  command('validate <sweep>', 'read the sweep file and the benchmark, list every problem; no calls').action(
+    ends(validate),
+  );
   command('plan <sweep>', 'count views, groups, requests and projected cost; no calls')
     .option('--limit <n>', 'only the first n tasks of the selection', wholeNumber)
     .option('--json', 'print JSON')
@@ -46,9 +50,7 @@ const buildProgram = (): Command => {
     .option('--reviews <dir>', 'folder of reviews shared between runs (default: inside the output folder)')
     .option('--json', 'progress and result as JSON lines')
     .action(ends(run));
-  command('status <dir>', 'how far a run is')
-    .option('--json', 'print JSON')
-    .action(ends(status));
+  command('status <dir>', 'how far a run is').option('--json', 'print JSON').action(ends(status));
   command('score <dir>', 'score by rules and the reviews that are there; no calls')
     .option('--review-cache <file>', 'reviews made elsewhere; may be given several times', collect)
     .option('--reviews <dir>', 'folder of reviews shared between runs')
@@ -88,5 +90,10 @@ const main = async (): Promise<void> => {
     process.exitCode = exitCodes.failed;
   }
 };
+
+if (process.env.TURNSWEEP_TIED_TO_PARENT !== undefined && process.channel) {
+  process.channel.unref();
+  process.on('disconnect', () => process.exit(exitCodes.interrupted));
+}
 
 await main();

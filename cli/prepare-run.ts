@@ -59,10 +59,12 @@ export const prepareRun = async (
     sweep.benchmark.manifest === undefined
       ? null
       : { file: sweep.benchmark.manifest, text: await release.text(sweep.benchmark.manifest) };
-  if (problems.length > 0) throw new ProblemsFound(errorNames.benchmarkInvalid, 'the benchmark has problems', problems);
+  if (problems.length > 0)
+    throw new ProblemsFound(errorNames.benchmarkInvalid, 'the benchmark has problems', problems);
   const selection = benchmark.select(read.inputs, { manifest, limit: options.limit });
   problems.push(...selection.problems);
-  if (problems.length > 0) throw new ProblemsFound(errorNames.benchmarkInvalid, 'the selection has problems', problems);
+  if (problems.length > 0)
+    throw new ProblemsFound(errorNames.benchmarkInvalid, 'the selection has problems', problems);
 
   const plans = new Map<string, LanePlan>();
   for (const lane of sweep.models) {
@@ -91,10 +93,12 @@ export const prepareRun = async (
   for (const file of reviewCaches) {
     problems.push(...(await benchmark.importReviews(file, release.lines(file))).problems);
   }
-  if (problems.length > 0) throw new ProblemsFound(errorNames.benchmarkInvalid, 'the sweep has problems', problems);
+  if (problems.length > 0)
+    throw new ProblemsFound(errorNames.benchmarkInvalid, 'the sweep has problems', problems);
 
   const fileHashes: Record<string, string> = {};
-  for (const file of [...benchmark.inputFiles, ...benchmark.answerFiles]) fileHashes[file] = await release.sha256(file);
+  for (const file of [...benchmark.inputFiles, ...benchmark.answerFiles])
+    fileHashes[file] = await release.sha256(file);
   const mediaSha256 = media === null ? null : sha256(canonicalJson(Object.fromEntries(media)));
   const contract: RunContract = {
     v: 1,
@@ -169,7 +173,8 @@ const verifyMedia = async (
       for (const message of benchmark.frozenRequest(inputs, requestId).messages) {
         if (message.role !== 'user') continue;
         for (const part of message.content) {
-          if (part.type !== 'text' && lane.modalities.includes(part.type === 'video' ? 'V' : 'A')) wanted.add(part.path);
+          if (part.type !== 'text' && lane.modalities.includes(part.type === 'video' ? 'V' : 'A'))
+            wanted.add(part.path);
         }
       }
     }
@@ -191,7 +196,12 @@ const verifyMedia = async (
     });
     if (found === null) continue;
     if (found === expected) media.set(file, found);
-    else problems.push({ file, line: null, message: `altered: sha256 is ${found}, the manifest says ${expected}` });
+    else
+      problems.push({
+        file,
+        line: null,
+        message: `altered: sha256 is ${found}, the manifest says ${expected}`,
+      });
   }
   return media;
 };

@@ -49,12 +49,15 @@ export const showProgress = (progress: Progress, style: ProgressStyle): { stop()
     const judged = judgeCalls > 0 ? [`judge  ${judgeCalls} calls  ${retriesText(judgeRetries)}`] : [];
     const width = Math.max(...lanes.map((lane) => lane.lane.length));
     if (style === 'lines') {
-      for (const lane of lanes) process.stdout.write(`${printable(lane.lane)}  ${laneText(lane, elapsedSeconds)}\n`);
+      for (const lane of lanes)
+        process.stdout.write(`${printable(lane.lane)}  ${laneText(lane, elapsedSeconds)}\n`);
       for (const text of judged) process.stdout.write(`${text}\n`);
       return;
     }
     const rows = [
-      ...lanes.map((lane) => `${printable(lane.lane).padEnd(width)} ${bar(lane)} ${laneText(lane, elapsedSeconds)}`),
+      ...lanes.map(
+        (lane) => `${printable(lane.lane).padEnd(width)} ${bar(lane)} ${laneText(lane, elapsedSeconds)}`,
+      ),
       ...judged,
     ];
     const columns = process.stdout.columns || 120;

@@ -1,151 +1,189 @@
 import { readFile } from 'node:fs/promises';
-import { isNode, LineCounter, parseDocument } from 'yaml';
-import type { z } from 'zod';
+import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, type YAMLError } from 'yaml';
 import { type SweepFile, sweepFile } from '../shared/contracts/sweep-file.ts';
-import { didYouMean } from '../shared/domain/did-you-mean.ts';
 import { errorNames, type Problem, ProblemsFound, TurnsweepError } from '../shared/errors.ts';
+import { explainIssue, explainUnknownKey, type Path, pathText } from './explain-issue.ts';
+import { checkSweepRules } from './sweep-rules.ts';
 
-type Path = readonly PropertyKey[];
-
-/** Members that the schema knows at a path, for suggestions. */
-const knownKeys = (schema: unknown, path: Path): string[] => {
-  let current = schema as { _zod?: { def: Record<string, unknown> } } | undefined;
-  const unwrap = () => {
-    while (current?._zod?.def.innerType) current = current._zod.def.innerType as typeof current;
+/** Keys that the schema knows at a path, for suggestions. */
+const knownKeys = (path: Path): string[] => {
+  type Schema = { _zod?: { def: Record<string, unknown> } } | undefined;
+  const inner = (schema: Schema): Schema => {
+    const def = schema?._zod?.def;
+    return def?.innerType === undefined ? schema : inner(def.innerType as Schema);
   };
+  let current: Schema = sweepFile as unknown as Schema;
   for (const step of path) {
-    unwrap();
-    const def = current?._zod?.def;
-    if (def?.shape) current = (def.shape as Record<PropertyKey, typeof current>)[step];
-    else if (def?.element) current = def.element as typeof current;
-    else return [];
+    const def = inner(current)?._zod?.def;
+    current = (
+      typeof step === 'number' ? def?.element : (def?.shape as Record<PropertyKey, Schema>)?.[step]
+    ) as Schema;
   }
-  unwrap();
-  return Object.keys((current?._zod?.def.shape as object | undefined) ?? {});
+  return Object.keys((inner(current)?._zod?.def.shape as object | undefined) ?? {});
 };
 
-const explain = (issue: z.core.$ZodIssue): string => {
-  const place = issue.path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`)).join('');
-  const at = place === '' ? '' : `${place.replace(/^\./, '')}: `;
-  if (issue.code !== 'unrecognized_keys') return `${at}${issue.message}`;
-  const known = knownKeys(sweepFile, issue.path);
-  const words = issue.keys.map((key) => {
-    const near = didYouMean(key, known);
-    return near === null ? `"${key}"` : `"${key}" (did you mean "${near}"?)`;
-  });
-  return `${at}unknown key ${words.join(', ')}`;
-};
-
-/** Replaces `${VAR}` and `${VAR:-default}` in every string value; what is not set is reported, not guessed. */
-const expandVariables = (value: unknown, path: PropertyKey[], missing: { name: string; path: Path }[]): unknown => {
-  if (typeof value === 'string') {
-    return value.replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g, (_, name: string, fallback?: string) => {
-      const found = process.env[name] || fallback;
-      if (found === undefined) missing.push({ name, path });
-      return found ?? '';
+const readText = async (file: string): Promise<string> => {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    const what =
+      code === 'ENOENT' || code === 'ENOTDIR'
+        ? 'no such sweep file'
+        : code === 'EISDIR'
+          ? 'a folder, not a sweep file'
+          : `cannot read the sweep file: ${code ?? message}`;
+    throw new TurnsweepError(errorNames.usage, what, {
+      where: file,
+      remedy: 'give the path of a YAML or JSON sweep file',
+      cause,
     });
   }
-  if (Array.isArray(value)) return value.map((member, index) => expandVariables(member, [...path, index], missing));
-  if (value !== null && typeof value === 'object') {
-    return Object.fromEntries(
-      Object.entries(value).map(([key, member]) => [key, expandVariables(member, [...path, key], missing)]),
-    );
-  }
-  return value;
 };
+
+const yamlFault = (error: YAMLError, text: string): string => {
+  const key = /^[^\s:#]*/.exec(text.slice(error.pos[0]))?.[0] ?? '';
+  if (error.code === 'DUPLICATE_KEY') return `key "${key}" stands here a second time; remove one of them`;
+  if (error.code === 'TAB_AS_INDENT') return 'a tab as indentation; YAML takes spaces only';
+  if (error.code === 'MULTIPLE_DOCS') return 'a second document begins here; a sweep file is one';
+  return `not valid YAML: ${error.message.split('\n')[0]}`;
+};
+
+/** One slip often makes several errors: of those of syntax only the first tells the reader something. */
+const yamlProblems = (
+  document: Document.Parsed,
+  text: string,
+  lineAt: (offset: number) => number,
+  file: string,
+) => {
+  const faults = [...document.errors, ...document.warnings];
+  const told = faults.filter((error, index) => index === 0 || error.code === 'DUPLICATE_KEY');
+  return told.map(
+    (error): Problem => ({ file, line: lineAt(error.pos[0]), message: yamlFault(error, text) }),
+  );
+};
+
+/** Aliases may be written 1,000 times in all: a short file must not become a huge value. */
+const maxAliasCount = 1_000;
+
+const valueOf = (document: Document.Parsed, file: string): unknown => {
+  try {
+    const value = document.toJS({ maxAliasCount });
+    JSON.stringify(value); // An anchor that holds its own alias has no end.
+    return value;
+  } catch (cause) {
+    const name = /Unresolved alias.*: (\S+)$/.exec((cause as Error).message)?.[1];
+    const message =
+      name === undefined
+        ? 'YAML aliases refer to each other too often or in a circle; write the values out'
+        : `alias *${name} has no anchor &${name} before it`;
+    throw new ProblemsFound(errorNames.usage, 'the sweep file is not valid YAML', [
+      { file, line: null, message },
+    ]);
+  }
+};
+
+interface Expansion {
+  value: unknown;
+  problems: { path: Path; message: string }[];
+}
+
+/** Replaces `${VAR}` and `${VAR:-default}` in every string value; what is not set is reported, not guessed. */
+const expandVariables = (whole: unknown): Expansion => {
+  const problems: Expansion['problems'] = [];
+  const expandText = (text: string, path: Path): string =>
+    text.replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g, (_, name: string, fallback?: string) => {
+      if (path.at(-1) === 'apiKeyEnv') {
+        problems.push({ path, message: `${pathText(path)}: write the name of the variable alone: ${name}` });
+        return name;
+      }
+      const found = process.env[name] || fallback;
+      if (found !== undefined) return found;
+      problems.push({
+        path,
+        message: `${pathText(path)}: environment variable ${name} is not set; set it or put it into .env`,
+      });
+      return '';
+    });
+  const expand = (value: unknown, path: Path): unknown => {
+    if (typeof value === 'string') return expandText(value, path);
+    if (Array.isArray(value)) return value.map((member, index) => expand(member, [...path, index]));
+    if (value === null || typeof value !== 'object') return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([key, member]) => [key, expand(member, [...path, key])]),
+    );
+  };
+  return { value: expand(whole, []), problems };
+};
+
+const valueAt = (value: unknown, path: Path): unknown =>
+  path.reduce<unknown>(
+    (inner, key) => (inner as Record<PropertyKey, unknown> | null | undefined)?.[key],
+    value,
+  );
 
 /**
  * Reads a sweep file (YAML, of which JSON is a part). Throws `ProblemsFound` with every fault and its line,
  * or one error where the file cannot be read at all.
  */
 export const readSweepFile = async (file: string): Promise<SweepFile> => {
-  let text: string;
-  try {
-    text = await readFile(file, 'utf8');
-  } catch (cause) {
-    const missing = (cause as NodeJS.ErrnoException).code === 'ENOENT';
-    throw new TurnsweepError(errorNames.usage, missing ? 'no such sweep file' : 'cannot read the sweep file', {
-      where: file,
-      remedy: 'give the path of a YAML or JSON sweep file',
-      cause,
-    });
-  }
+  const text = await readText(file);
   const lineCounter = new LineCounter();
+  const lineAt = (offset: number): number => lineCounter.linePos(offset).line;
   const document = parseDocument(text, { lineCounter, prettyErrors: false });
+  const syntax = yamlProblems(document, text, lineAt, file);
+  if (syntax.length > 0)
+    throw new ProblemsFound(errorNames.usage, 'the sweep file is not valid YAML', syntax);
+  if (text.trim() === '' || document.contents === null) {
+    const message = 'the file is empty; a sweep needs at least name, benchmark and models';
+    throw new ProblemsFound(errorNames.usage, 'the sweep file is empty', [{ file, line: null, message }]);
+  }
+  const nodeAt = (path: Path): unknown =>
+    path.length === 0 ? document.contents : document.getIn(path, true);
   const lineOf = (path: Path): number | null => {
     for (let length = path.length; length >= 0; length -= 1) {
-      const node = length === 0 ? document.contents : document.getIn(path.slice(0, length), true);
-      if (isNode(node) && node.range) return lineCounter.linePos(node.range[0]).line;
+      const node = nodeAt(path.slice(0, length));
+      if (isNode(node) && node.range) return lineAt(node.range[0]);
     }
     return null;
   };
-  const problems: Problem[] = document.errors.map((error) => ({
+  const lineOfKey = (path: Path, key: string): number | null => {
+    const map = nodeAt(path);
+    const found = isMap(map)
+      ? map.items.find((pair) => isScalar(pair.key) && String(pair.key.value) === key)
+      : undefined;
+    return isNode(found?.key) && found.key.range ? lineAt(found.key.range[0]) : lineOf(path);
+  };
+
+  const written = valueOf(document, file);
+  const expanded = expandVariables(written);
+  const problems: Problem[] = expanded.problems.map(({ path, message }) => ({
     file,
-    line: lineCounter.linePos(error.pos[0]).line,
-    message: error.message.split('\n')[0]!,
+    line: lineOf(path),
+    message,
   }));
-  if (problems.length > 0) throw new ProblemsFound(errorNames.usage, 'the sweep file is not valid YAML', problems);
-
-  const missing: { name: string; path: Path }[] = [];
-  const value = expandVariables(document.toJS({ maxAliasCount: 100 }), [], missing);
-  for (const { name, path } of missing) {
-    problems.push({ file, line: lineOf(path), message: `environment variable ${name} is not set (set it or put it in .env)` });
-  }
-  const parsed = sweepFile.safeParse(value);
+  const rules = checkSweepRules(expanded.value);
+  const told = new Set([...expanded.problems, ...rules].map(({ path }) => pathText(path)));
+  const parsed = sweepFile.safeParse(expanded.value);
   for (const issue of parsed.error?.issues ?? []) {
-    if (missing.some(({ path }) => path.join('\0') === issue.path.join('\0'))) continue;
-    problems.push({ file, line: lineOf(issue.path), message: explain(issue) });
-  }
-  if (parsed.success) problems.push(...crossChecks(parsed.data).map((fault) => ({ file, line: lineOf(fault.path), message: fault.message })));
-  if (problems.length > 0) throw new ProblemsFound(errorNames.usage, 'the sweep file has problems', problems);
-  return parsed.data!;
-};
-
-/** Rules between keys. */
-const crossChecks = (sweep: SweepFile): { path: Path; message: string }[] => {
-  const faults: { path: Path; message: string }[] = [];
-  const seen = new Set<string>();
-  for (const [index, lane] of sweep.models.entries()) {
-    const at = (key: string): Path => ['models', index, key];
-    const name = lane.id.toLowerCase();
-    if (seen.has(name)) faults.push({ path: at('id'), message: `lane id "${lane.id}" is used twice` });
-    seen.add(name);
-    if (new Set(lane.modalities).size !== lane.modalities.length) {
-      faults.push({ path: at('modalities'), message: `models[${index}].modalities: a modality is named twice` });
-    }
-    if (lane.provider === 'recorded') {
-      if (lane.recording === undefined) {
-        faults.push({ path: at('provider'), message: `models[${index}]: provider "recorded" needs "recording"` });
+    if (told.has(pathText(issue.path))) continue;
+    if (issue.code === 'unrecognized_keys') {
+      for (const key of issue.keys) {
+        const message = explainUnknownKey(issue.path, key, knownKeys(issue.path));
+        problems.push({ file, line: lineOfKey(issue.path, key), message });
       }
     } else {
-      if (lane.recording !== undefined) {
-        faults.push({ path: at('recording'), message: `models[${index}]: "recording" goes with provider "recorded"` });
-      }
-      if (lane.baseUrl === undefined && lane.provider !== 'openai') {
-        faults.push({ path: at('provider'), message: `models[${index}]: provider "${lane.provider}" needs "baseUrl"` });
-      }
-      if (!sweep.benchmark.verifyMedia) {
-        faults.push({
-          path: ['benchmark', 'verifyMedia'],
-          message: `verifyMedia: false is for recorded models only, and lane "${lane.id}" is not recorded`,
-        });
-      }
-      if ((sweep.budget ?? lane.budget) !== undefined && lane.price === undefined) {
-        faults.push({
-          path: at('id'),
-          message: `models[${index}]: a budget is set but the price of "${lane.model}" is unknown; add "price"`,
-        });
-      }
-    }
-    if (lane.retryMaxTokens !== undefined && lane.retryMaxTokens <= lane.maxTokens) {
-      faults.push({ path: at('retryMaxTokens'), message: `models[${index}]: retryMaxTokens must be above maxTokens` });
+      problems.push({
+        file,
+        line: lineOf(issue.path),
+        message: explainIssue(issue, valueAt(written, issue.path)),
+      });
     }
   }
-  if (sweep.judge && sweep.judge.baseUrl === undefined && sweep.judge.provider !== 'openai') {
-    faults.push({ path: ['judge', 'provider'], message: `judge: provider "${sweep.judge.provider}" needs "baseUrl"` });
+  for (const { path, message } of rules) problems.push({ file, line: lineOf(path), message });
+  if (problems.length > 0) {
+    problems.sort((a, b) => (a.line ?? 0) - (b.line ?? 0));
+    throw new ProblemsFound(errorNames.usage, 'the sweep file has problems', problems);
   }
-  if (sweep.budget && sweep.judge && sweep.judge.price === undefined) {
-    faults.push({ path: ['judge', 'model'], message: 'judge: a budget is set but the price is unknown; add "price"' });
-  }
-  return faults;
+  return parsed.data!;
 };

@@ -35,10 +35,14 @@ export const openRelease = async (directory: string): Promise<ReleaseFiles> => {
       });
     });
     if (located !== root && !located.startsWith(root + path.sep)) {
-      throw new TurnsweepError(errorNames.benchmarkInvalid, 'a link leads out of the release', { where: file });
+      throw new TurnsweepError(errorNames.benchmarkInvalid, 'a link leads out of the release', {
+        where: file,
+      });
     }
     if (!(await stat(located)).isFile()) {
-      throw new TurnsweepError(errorNames.benchmarkInvalid, 'not a file', { where: path.join(directory, file) });
+      throw new TurnsweepError(errorNames.benchmarkInvalid, 'not a file', {
+        where: path.join(directory, file),
+      });
     }
     return located;
   };

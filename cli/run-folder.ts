@@ -59,7 +59,9 @@ export const claimRunFolder = async (directory: string) => {
   const content = readdirSync(directory).filter((name) => !harmless(name));
   if (content.length > 0 && !content.includes(contractFile)) {
     // A start that was killed before its contract was written leaves only these.
-    const started = content.every((name) => ['benchmarks', 'judging', 'settings.json', 'ledger.sqlite'].includes(name));
+    const started = content.every((name) =>
+      ['benchmarks', 'judging', 'settings.json', 'ledger.sqlite'].includes(name),
+    );
     if (!started) {
       throw new TurnsweepError(errorNames.usage, 'the output folder holds other files', {
         where: directory,

@@ -9,10 +9,19 @@ type Style = Parameters<typeof styleText>[0];
 export const paint = (style: Style, text: string): string =>
   colours && process.stdout.isTTY ? styleText(style, text) : text;
 
-/** Text from files and providers, without anything that could steer a terminal. */
+/** Control and invisible characters: they could steer a terminal or make one line look like two. */
+const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/** Text from files and providers as one line that cannot steer a terminal. */
 export const printable = (text: string): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must go
-  stripVTControlCharacters(text).replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '\ufffd');
+  stripVTControlCharacters(text).replace(unprintable, (character) => (/\s/.test(character) ? ' ' : '\ufffd'));
+
+/** JSON of one line, pure of control characters: those beyond ASCII are escaped as those of ASCII are. */
+export const jsonLine = (value: unknown, indent?: number): string =>
+  JSON.stringify(value, null, indent).replace(
+    /[\u007f-\u009f]/g,
+    (character) => `\\u00${character.charCodeAt(0).toString(16)}`,
+  );
 
 export const print = (text = ''): void => {
   process.stdout.write(`${text}\n`);
@@ -37,17 +46,18 @@ const problemsShown = 50;
 
 /** An error as the user sees it: one line each, no stack unless asked for. */
 export const reportError = (error: unknown, debug: boolean): void => {
+  const say = (text: string) => warn(`${paint('red', 'error')}: ${printable(text)}`);
   if (error instanceof ProblemsFound) {
-    warn(`${paint('red', 'error')}: ${printable(error.message)}`);
     for (const { file, line, message } of error.problems.slice(0, problemsShown)) {
-      warn(`  ${printable(file)}${line === null ? '' : `:${line}`}: ${printable(message)}`);
+      say(`${file}${line === null ? '' : `:${line}`}: ${message}`);
     }
     const more = error.problems.length - problemsShown;
-    if (more > 0) warn(`  … and ${more} more`);
-  } else {
+    if (more > 0) say(`and ${more} more`);
+  } else if (error instanceof TurnsweepError) say(error.message);
+  else {
     const message = error instanceof Error ? error.message : String(error);
-    warn(`${paint('red', 'error')}: ${printable(message.split('\n')[0]!)}`);
-    if (!(error instanceof TurnsweepError) && !debug) warn('  this is a fault of turnsweep itself; add --debug for the stack');
+    say(`${message} (a fault of turnsweep itself; --debug shows where)`);
   }
-  if (debug && error instanceof Error) warn(printable(error.stack ?? ''));
+  if (debug && error instanceof Error)
+    for (const line of (error.stack ?? '').split('\n')) warn(printable(line));
 };

@@ -12,7 +12,8 @@ export const contractDifference = (
   place = '',
 ): { place: string; ours: unknown; theirs: unknown } | null => {
   if (canonicalJson(ours ?? null) === canonicalJson(theirs ?? null)) return null;
-  const isObject = (value: unknown): value is Record<string, unknown> => value !== null && typeof value === 'object';
+  const isObject = (value: unknown): value is Record<string, unknown> =>
+    value !== null && typeof value === 'object';
   if (!isObject(ours) || !isObject(theirs)) return { place, ours, theirs };
   for (const key of new Set([...Object.keys(ours), ...Object.keys(theirs)])) {
     const inner = contractDifference(ours[key], theirs[key], place === '' ? key : `${place}.${key}`);
@@ -73,7 +74,11 @@ export const uploadRun = async (store: ObjectStore, prepared: PreparedRun): Prom
 };
 
 /** Adds review caches to those that the run has; a line that is there already is not added again. */
-export const addReviewCaches = async (store: ObjectStore, run: string, texts: readonly string[]): Promise<void> => {
+export const addReviewCaches = async (
+  store: ObjectStore,
+  run: string,
+  texts: readonly string[],
+): Promise<void> => {
   if (texts.length === 0) return;
   const key = keys.judging.imported(run);
   const present = (await store.getText(key)) ?? '';

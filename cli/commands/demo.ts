@@ -21,10 +21,16 @@ export const demo = async (options: { out?: string }): Promise<number> => {
     print(`${mock.url}. Their scores say nothing about any real model; the media, the HTTP calls, the state`);
     print('machines, the scoring and the report are the real thing.\n');
     const code = await run(path.join(example, 'sweep.yaml'), { out: options.out ?? newFolder() });
-    print('\nHow to read it: each ladder goes from the single-turn question to the same question after a harmless');
-    print('history (reference) to the same question after a history that competes with it (conflict). One persona');
+    print(
+      '\nHow to read it: each ladder goes from the single-turn question to the same question after a harmless',
+    );
+    print(
+      'history (reference) to the same question after a history that competes with it (conflict). One persona',
+    );
     print('follows whatever clip came last, one forgets options it was given earlier, one pays attention.');
-    print('Next: copy the example sweep file, point a lane at your own endpoint, and `npx turnsweep run` it.');
+    print(
+      'Next: copy the example sweep file, point a lane at your own endpoint, and `npx turnsweep run` it.',
+    );
     return code;
   } finally {
     await mock.close();

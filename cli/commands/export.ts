@@ -18,7 +18,8 @@ export const exportRun = async (out: string, options: { to: Format; out?: string
   const directory = path.resolve(out);
   const known = await openKnownRun(directory);
   const target = path.resolve(options.out ?? path.join(directory, 'export', options.to));
-  const written = options.to === 'csv' ? await exportCsv(directory, target) : await exportRelease(known, target);
+  const written =
+    options.to === 'csv' ? await exportCsv(directory, target) : await exportRelease(known, target);
   print(`${written} files in ${target}`);
   return exitCodes.complete;
 };
@@ -64,9 +65,11 @@ const exportRelease = async (
     for await (const line of store.lines(scoresKey)) scoredRows.push(JSON.parse(line));
     const views = [];
     const requestIds = new Set<string>();
-    for await (const line of store.lines(keys.lane.views(run, lane.id))) views.push(viewRow.parse(JSON.parse(line)));
+    for await (const line of store.lines(keys.lane.views(run, lane.id)))
+      views.push(viewRow.parse(JSON.parse(line)));
     for await (const line of store.lines(keys.run.laneViews(run, lane.id))) {
-      for (const requestId of (JSON.parse(line) as { requestIds: string[] }).requestIds) requestIds.add(requestId);
+      for (const requestId of (JSON.parse(line) as { requestIds: string[] }).requestIds)
+        requestIds.add(requestId);
     }
     const records = new Map<string, RequestRecord | FailureRecord>();
     for (const requestId of requestIds) {

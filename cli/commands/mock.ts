@@ -7,9 +7,12 @@ import { print } from '../terminal.ts';
 const plainScenario = { models: { '*': { reply: { text: 'ok' } } } };
 
 export const mock = async (options: { port?: number; scenario?: string }): Promise<number> => {
-  const scenario = options.scenario === undefined ? parseScenario(plainScenario) : loadScenario(options.scenario);
+  const scenario =
+    options.scenario === undefined ? parseScenario(plainScenario) : loadScenario(options.scenario);
   const server = await startMockProvider({ port: options.port ?? 0, scenario });
-  print(`mock provider on ${server.url} (models: ${Object.keys(scenario.models).join(', ')}); stop with ctrl-c`);
+  print(
+    `mock provider on ${server.url} (models: ${Object.keys(scenario.models).join(', ')}); stop with ctrl-c`,
+  );
   await new Promise<void>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
   });

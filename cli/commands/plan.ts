@@ -64,7 +64,17 @@ export const plan = async (
   print(`run ${prepared.run}`);
   print(
     renderTable(
-      ['Lane', 'Tasks', 'Views', 'Groups', 'Requests', 'if views ran alone', 'Judge items ≤', 'Prompt tokens ~', 'Cost ≤'],
+      [
+        'Lane',
+        'Tasks',
+        'Views',
+        'Groups',
+        'Requests',
+        'if views ran alone',
+        'Judge items ≤',
+        'Prompt tokens ~',
+        'Cost ≤',
+      ],
       lanes.map((lane) => [
         lane.lane,
         String(lane.tasks),

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { type RunSummary } from '../../functions/aggregate-run/aggregate-run.ts';
+import type { RunSummary } from '../../functions/aggregate-run/aggregate-run.ts';
 import { createLocalHome, type LocalHome, mediaAliases, openRunFolder } from '../../local/home.ts';
 import { createProgress, laneState, type Progress } from '../../local/progress.ts';
 import { errorNames, TurnsweepError } from '../../shared/errors.ts';
@@ -26,7 +26,9 @@ export interface RunOptions {
 
 export const run = async (sweepPath: string, options: RunOptions): Promise<number> => {
   if (options.on === 'aws') {
-    throw new TurnsweepError(errorNames.usage, 'this version runs on one machine only', { remedy: 'leave --on out' });
+    throw new TurnsweepError(errorNames.usage, 'this version runs on one machine only', {
+      remedy: 'leave --on out',
+    });
   }
   const sweep = await readSweepFile(sweepPath);
   if (options.jobs !== undefined) {
@@ -36,7 +38,10 @@ export const run = async (sweepPath: string, options: RunOptions): Promise<numbe
   const prepared = await prepareRun(sweep, sweepPath, { limit: options.limit ?? null });
   const directory = path.resolve(options.out ?? path.join('runs', sweep.name));
   if (options.resume && (await readContractText(directory)) === null) {
-    throw new TurnsweepError(errorNames.usage, 'nothing to resume', { where: directory, remedy: 'leave --resume out' });
+    throw new TurnsweepError(errorNames.usage, 'nothing to resume', {
+      where: directory,
+      remedy: 'leave --resume out',
+    });
   }
   const lock = await claimRunFolder(directory);
   try {
@@ -46,7 +51,9 @@ export const run = async (sweepPath: string, options: RunOptions): Promise<numbe
       media: prepared.media === null ? undefined : mediaAliases(prepared.release.directory, prepared.media),
     });
     await uploadRun(store, prepared);
-    const progress = createProgress(await Promise.all(prepared.contract.lanes.map((lane) => startOf(store, prepared, lane.id))));
+    const progress = createProgress(
+      await Promise.all(prepared.contract.lanes.map((lane) => startOf(store, prepared, lane.id))),
+    );
     const home = await createLocalHome({
       store,
       directory,
@@ -69,7 +76,15 @@ export const run = async (sweepPath: string, options: RunOptions): Promise<numbe
 const startOf = async (store: ObjectStore, prepared: PreparedRun, lane: string) => {
   const planned = prepared.plans.get(lane)!.views;
   const state = await laneState(store, prepared.run, lane);
-  return state ?? { lane, total: planned.length, done: 0, excluded: 0, openViews: new Set(planned.map((view) => view.viewId)) };
+  return (
+    state ?? {
+      lane,
+      total: planned.length,
+      done: 0,
+      excluded: 0,
+      openViews: new Set(planned.map((view) => view.viewId)),
+    }
+  );
 };
 
 export interface RunningContext {
@@ -80,7 +95,8 @@ export interface RunningContext {
   json: boolean;
 }
 
-const progressStyle = (json: boolean): ProgressStyle => (json ? 'json' : process.stdout.isTTY ? 'bars' : 'lines');
+const progressStyle = (json: boolean): ProgressStyle =>
+  json ? 'json' : process.stdout.isTTY ? 'bars' : 'lines';
 
 /** Exit codes of signals that end a run early: 128 + number; the state is kept either way. */
 const interruptedBy = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -141,7 +157,9 @@ export const showResult = async (context: RunningContext, summary: RunSummary): 
       : exitCodes.complete;
   const reportPath = path.join(context.directory, 'report', 'index.html');
   if (context.json) {
-    print(JSON.stringify({ event: 'result', run: context.run, exitCode: code, ...summary, report: reportPath }));
+    print(
+      JSON.stringify({ event: 'result', run: context.run, exitCode: code, ...summary, report: reportPath }),
+    );
     return code;
   }
   for (const { title, header, rows } of document.tables) {
@@ -150,7 +168,8 @@ export const showResult = async (context: RunningContext, summary: RunSummary): 
     print(renderTable(header, rows));
   }
   for (const lane of lanes) {
-    if (lane.stopped !== null) warn(`lane ${printable(lane.lane)} stopped: ${await stopReason(context, lane.lane)}`);
+    if (lane.stopped !== null)
+      warn(`lane ${printable(lane.lane)} stopped: ${await stopReason(context, lane.lane)}`);
   }
   const cost = summary.costMicroUsd === null ? 'cost unknown' : `$${(summary.costMicroUsd / 1e6).toFixed(4)}`;
   print(

@@ -1,10 +1,10 @@
 import path from 'node:path';
 import { openRunFolder } from '../../local/home.ts';
 import { laneState, type Snapshot } from '../../local/progress.ts';
-import { summaryOfSpend } from '../spend.ts';
 import { keys } from '../../shared/keys.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { openKnownRun } from '../run-folder.ts';
+import { summaryOfSpend } from '../spend.ts';
 import { print, renderTable } from '../terminal.ts';
 
 export const status = async (out: string, options: { json?: boolean }): Promise<number> => {
@@ -51,7 +51,9 @@ export const status = async (out: string, options: { json?: boolean }): Promise<
         String(lane.open),
         String(lane.replies),
         String(lane.failures),
-        Object.entries(lane.retries).map(([kind, times]) => `${kind}×${times}`).join(' ') || '–',
+        Object.entries(lane.retries)
+          .map(([kind, times]) => `${kind}×${times}`)
+          .join(' ') || '–',
       ]),
     ),
   );

@@ -4,11 +4,14 @@ import { returnBenchmark } from './return/benchmark.ts';
 
 const benchmarks: readonly Benchmark[] = [returnBenchmark as Benchmark];
 
+/** Kinds that this version can run. */
+export const benchmarkKinds: readonly string[] = benchmarks.map((benchmark) => benchmark.kind);
+
 /** The plug-in of a benchmark kind; throws `UsageWrong` for a kind that is not known. */
 export const benchmarkOf = (kind: string): Benchmark => {
   const found = benchmarks.find((benchmark) => benchmark.kind === kind);
   if (found !== undefined) return found;
   throw new TurnsweepError(errorNames.usage, `unknown benchmark kind "${kind}"`, {
-    remedy: `use one of ${benchmarks.map((benchmark) => benchmark.kind).join(', ')}`,
+    remedy: `use one of ${benchmarkKinds.join(', ')}`,
   });
 };

@@ -17,6 +17,27 @@ export const providers = [
   'recorded',
 ] as const;
 
+export const benchmarkKinds = ['return', 'voxmem'] as const;
+
+/** Text that may be shown on a terminal and put into a report as it is. */
+const plainText = z
+  .string()
+  .min(1)
+  .regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'must not hold control or invisible characters');
+
+const baseUrl = z
+  .url({ protocol: /^https?$/, error: 'must be an http or https address such as https://host/v1' })
+  .refine((address) => !/^https?:\/*[^/?#]*@/i.test(address), {
+    error: 'must not carry a user name or password; name the variable of the key in "apiKeyEnv"',
+  });
+
+const apiKeyEnv = z
+  .string()
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable, not the key itself');
+
+/** Lanes are folders beside files of these names. */
+const isFileOfTheRun = (id: string): boolean => /^groups$|\.(json|jsonl|csv|html)$/i.test(id);
+
 const backoff = z
   .strictObject({
     baseSeconds: z.number().nonnegative().default(1),
@@ -29,14 +50,18 @@ const budget = z.strictObject({ usd: z.number().positive() });
 const lane = z.strictObject({
   id: z
     .string()
-    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'use letters, digits, dots, dashes and underscores (at most 64)'),
-  displayName: z.string().min(1).optional(),
+    .regex(
+      /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
+      'must consist of letters, digits, dots, dashes and underscores (at most 64, the first a letter or digit)',
+    )
+    .refine((id) => !isFileOfTheRun(id), { error: 'is the name of a file of the run; choose another' }),
+  displayName: plainText.optional(),
   family: z.enum(['Omni', 'LVLM', 'LALM']).optional(),
   modalities: channels,
   provider: z.enum(providers),
-  model: z.string().min(1),
-  baseUrl: z.url({ protocol: /^https?$/ }).optional(),
-  apiKeyEnv: z.string().min(1).optional(),
+  model: plainText,
+  baseUrl: baseUrl.optional(),
+  apiKeyEnv: apiKeyEnv.optional(),
   recording: z.string().min(1).optional(),
   maxTokens: z.number().int().positive().default(1024),
   retryMaxTokens: z.number().int().positive().optional(),
@@ -50,10 +75,10 @@ const lane = z.strictObject({
 });
 
 const judge = z.strictObject({
-  provider: z.enum(['openai', 'openai-compatible', 'vllm', 'sglang', 'llamacpp']),
-  model: z.string().min(1),
-  baseUrl: z.url({ protocol: /^https?$/ }).optional(),
-  apiKeyEnv: z.string().min(1).optional(),
+  provider: z.enum(providers),
+  model: plainText,
+  baseUrl: baseUrl.optional(),
+  apiKeyEnv: apiKeyEnv.optional(),
   reasoningEffort: z.string().min(1).optional(),
   itemsPerRequest: z.number().int().min(1).max(20).default(20),
   maxTokens: z.number().int().positive().default(8192),
@@ -66,9 +91,15 @@ const judge = z.strictObject({
 });
 
 export const sweepFile = z.strictObject({
-  name: z.string().min(1).max(80),
+  name: z
+    .string()
+    .max(80)
+    .regex(
+      /^(?!\.{1,2}$)[^\p{C}\p{Zl}\p{Zp}/\\]+$/u,
+      'must be usable as the name of a folder: no slashes, no control characters',
+    ),
   benchmark: z.strictObject({
-    kind: z.enum(['return']),
+    kind: z.enum(benchmarkKinds),
     release: z.string().min(1),
     manifest: z.string().min(1).optional(),
     verifyMedia: z.boolean().default(true),

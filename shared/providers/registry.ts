@@ -8,6 +8,9 @@ import { createRecordedClient } from './recorded/client.ts';
 /** Providers that can be called today. */
 export const providers = ['openai', 'openai-compatible', 'vllm', 'recorded'] as const;
 
+/** Those of them that can be a judge. */
+export const judgeProviders = ['openai', 'openai-compatible', 'vllm'] as const;
+
 export interface LaneConnection {
   provider: string;
   /** Name on the wire. */
@@ -81,7 +84,7 @@ export const createChatCallerFor = (
     default:
       throw new TurnsweepError(errorNames.usage, `provider ${judge.provider} cannot judge`, {
         where: judge.model,
-        remedy: 'use openai, openai-compatible or vllm',
+        remedy: `use one of ${judgeProviders.join(', ')}`,
       });
   }
 };

@@ -148,7 +148,9 @@ export const ledgerContract = (name: string, makeLedger: () => Promise<LedgerUnd
     it('gives a lease to one owner', async () => {
       const { ledger } = await emptyLedger();
 
-      const taken = await Promise.all(['ann', 'bob', 'cid'].map((owner) => ledger.takeLease('job', owner, 60)));
+      const taken = await Promise.all(
+        ['ann', 'bob', 'cid'].map((owner) => ledger.takeLease('job', owner, 60)),
+      );
 
       expect(taken.filter(Boolean)).toHaveLength(1);
       expect(await ledger.leaseOwner('job')).toBe(['ann', 'bob', 'cid'][taken.indexOf(true)]);

@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ObjectStore } from '../../shared/ports/object-store.ts';
+import { collect } from '../support/collect.ts';
 
 export interface ObjectStoreUnderTest {
   store: ObjectStore;
@@ -146,7 +147,7 @@ export const objectStoreContract = (name: string, makeStore: () => Promise<Objec
       for (const key of [...inOrder].reverse()) await store.put(key, key);
       await store.put('q', 'not under the prefix');
 
-      const listed = await Array.fromAsync(store.list('p/'));
+      const listed = await collect(store.list('p/'));
 
       expect(listed).toEqual(inOrder);
     });
@@ -156,7 +157,7 @@ export const objectStoreContract = (name: string, makeStore: () => Promise<Objec
       for (const key of ['p/ab/1', 'p/ab/2', 'p/abc', 'p/b', 'pa']) await store.put(key, '');
 
       const [ofName, ofFolder, ofAll, ofNone] = await Promise.all(
-        ['p/ab', 'p/ab/', '', 'p/x/'].map((prefix) => Array.fromAsync(store.list(prefix))),
+        ['p/ab', 'p/ab/', '', 'p/x/'].map((prefix) => collect(store.list(prefix))),
       );
 
       expect(ofName).toEqual(['p/ab/1', 'p/ab/2', 'p/abc']);
@@ -172,7 +173,7 @@ export const objectStoreContract = (name: string, makeStore: () => Promise<Objec
         await Promise.all(keys.slice(at, at + 50).map((key) => store.put(key, 'x')));
       }
 
-      const listed = await Array.fromAsync(store.list('many/'));
+      const listed = await collect(store.list('many/'));
 
       expect(listed).toEqual(keys);
     });
@@ -184,7 +185,7 @@ export const objectStoreContract = (name: string, makeStore: () => Promise<Objec
       for (const key of keys) await store.put(key, `content of ${key}`);
 
       for (const key of keys) expect(await store.getText(key)).toBe(`content of ${key}`);
-      expect(new Set(await Array.fromAsync(store.list('')))).toEqual(new Set(keys));
+      expect(new Set(await collect(store.list('')))).toEqual(new Set(keys));
     });
 
     it.each([
@@ -198,7 +199,7 @@ export const objectStoreContract = (name: string, makeStore: () => Promise<Objec
       const store = await emptyStore();
       await store.put('lines.txt', text);
 
-      const lines = await Array.fromAsync(store.lines('lines.txt'));
+      const lines = await collect(store.lines('lines.txt'));
 
       expect(lines).toEqual(expected);
     });
@@ -206,7 +207,7 @@ export const objectStoreContract = (name: string, makeStore: () => Promise<Objec
     it('throws ObjectMissing for the lines of no object', async () => {
       const store = await emptyStore();
 
-      const reading = Array.fromAsync(store.lines('nothing.jsonl'));
+      const reading = collect(store.lines('nothing.jsonl'));
 
       await expect(reading).rejects.toMatchObject({ name: 'ObjectMissing' });
     });
@@ -217,7 +218,7 @@ export const objectStoreContract = (name: string, makeStore: () => Promise<Objec
       const expected = ['x', '漢'.repeat(1_000_000), '', `y${'\u{1f600}é'.repeat(200_000)}`, 'end'];
       await store.put('long.txt', expected.join('\n'));
 
-      const lines = await Array.fromAsync(store.lines('long.txt'));
+      const lines = await collect(store.lines('long.txt'));
 
       expect(lines.map((line) => line.length)).toEqual(expected.map((line) => line.length));
       expect(lines.every((line, at) => line === expected[at])).toBe(true);
@@ -285,7 +286,7 @@ export const objectStoreContract = (name: string, makeStore: () => Promise<Objec
       await expect(anew).rejects.toThrow('the source broke');
 
       expect(await store.getText('kept.txt')).toBe('before');
-      expect(await Array.fromAsync(store.list(''))).toEqual(['kept.txt']);
+      expect(await collect(store.list(''))).toEqual(['kept.txt']);
     });
 
     it('shows an object of putLines only when it is complete', async () => {

@@ -1,14 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { pathToFileURL } from 'node:url';
 import { onTestFinished } from 'vitest';
 
 const projectRoot = new URL('../../', import.meta.url);
 
 /** Address of a source file for an `import` in a child's script. */
 export const sourceUrl = (file: string): string => new URL(file, projectRoot).href;
-
-export const fileUrl = (path: string): string => pathToFileURL(path).href;
 
 export interface ChildScript {
   process: ChildProcess;

@@ -1,0 +1,145 @@
+import { benchmarkKinds, benchmarkOf } from '../shared/benchmarks/registry.ts';
+import {
+  benchmarkKinds as allKinds,
+  providers as allProviders,
+  type SweepFile,
+  sweepFile,
+} from '../shared/contracts/sweep-file.ts';
+import { didYouMean } from '../shared/domain/did-you-mean.ts';
+import { judgeProviders, providers } from '../shared/providers/registry.ts';
+import { type Path, pathText } from './explain-issue.ts';
+
+type Loose<Part> = { [Key in keyof Part]?: Part[Key] };
+
+const isMapping = (value: unknown): value is Record<string, unknown> =>
+  value !== null && typeof value === 'object' && !Array.isArray(value);
+
+/** Members of a mapping with their defaults; those that their schema refuses stay as they are written. */
+const membersOf = <Part>(
+  schema: {
+    shape: Readonly<Record<string, { safeParse(value: unknown): { success: boolean; data?: unknown } }>>;
+  },
+  value: unknown,
+): Loose<Part> =>
+  Object.fromEntries(
+    Object.entries(schema.shape).map(([key, member]) => {
+      const given = isMapping(value) ? value[key] : undefined;
+      const parsed = member.safeParse(given);
+      return [key, parsed.success ? parsed.data : given];
+    }),
+  ) as Loose<Part>;
+
+const repeated = (values: readonly unknown[]): unknown[] => [
+  ...new Set(values.filter((value, index) => values.indexOf(value) !== index)),
+];
+
+export interface RuleFault {
+  path: Path;
+  message: string;
+}
+
+/**
+ * Rules between keys, and what the file format has but this version has not. Works on a file with other
+ * faults too, so that all of them are told at once.
+ */
+export const checkSweepRules = (value: unknown): RuleFault[] => {
+  const faults: RuleFault[] = [];
+  const fault = (path: Path, message: string, place: Path = path) =>
+    faults.push({ path, message: `${pathText(place)}: ${message}` });
+  const sweep = membersOf<SweepFile>(sweepFile, value);
+  const benchmark = membersOf<SweepFile['benchmark']>(sweepFile.shape.benchmark, sweep.benchmark);
+  const models: unknown[] = Array.isArray(sweep.models) ? sweep.models : [];
+
+  const { kind } = benchmark;
+  const kindFault = nameFault(kind, { what: 'benchmark', ofFormat: allKinds, ofThisVersion: benchmarkKinds });
+  if (kindFault !== null) fault(['benchmark', 'kind'], kindFault);
+  else if (typeof kind === 'string' && Array.isArray(sweep.interfaces)) {
+    const known = benchmarkOf(kind).interfaces;
+    for (const [index, name] of sweep.interfaces.entries()) {
+      if (typeof name !== 'string' || known.includes(name)) continue;
+      fault(
+        ['interfaces', index],
+        `unknown interface "${name}"; benchmark "${kind}" has ${known.join(', ')}`,
+      );
+    }
+    for (const name of repeated(sweep.interfaces)) fault(['interfaces'], `"${name}" is named twice`);
+  }
+
+  const laneIds = new Map<string, number>();
+  for (const [index, entry] of models.entries()) {
+    const at = (key: string): Path => ['models', index, key];
+    const here: Path = ['models', index];
+    const lane = membersOf<SweepFile['models'][number]>(sweepFile.shape.models.element, entry);
+    if (typeof lane.id === 'string') {
+      const first = laneIds.get(lane.id.toLowerCase());
+      if (first === undefined) laneIds.set(lane.id.toLowerCase(), index);
+      else fault(at('id'), `"${lane.id}" is already the id of models[${first}]; every lane needs its own`);
+    }
+    if (Array.isArray(lane.modalities)) {
+      for (const channel of repeated(lane.modalities)) fault(at('modalities'), `"${channel}" is named twice`);
+    }
+    if (Number(lane.retryMaxTokens) <= Number(lane.maxTokens)) {
+      fault(
+        at('retryMaxTokens'),
+        `${lane.retryMaxTokens} must be above maxTokens (${lane.maxTokens}), or be left out`,
+      );
+    }
+    const provider = providerFault(lane.provider, providers);
+    if (provider !== null) fault(at('provider'), provider);
+    if (lane.provider === 'recorded') {
+      if (lane.recording === undefined) fault(at('provider'), 'provider "recorded" needs "recording"', here);
+      continue;
+    }
+    if (!isProvider(lane.provider)) continue;
+    if (lane.recording !== undefined)
+      fault(at('recording'), '"recording" goes with provider "recorded" only', here);
+    if (lane.baseUrl === undefined && lane.provider !== 'openai') {
+      fault(at('provider'), `provider "${lane.provider}" needs "baseUrl"`, here);
+    }
+    if (benchmark.verifyMedia === false) {
+      fault(
+        ['benchmark', 'verifyMedia'],
+        `false is for recorded models only, and models[${index}] makes calls; set it to true`,
+      );
+    }
+    if ((sweep.budget ?? lane.budget) !== undefined && lane.price === undefined) {
+      fault(at('model'), 'a budget is set but the price of this model is unknown; add "price"', here);
+    }
+  }
+
+  if (isMapping(sweep.judge)) {
+    const judge = membersOf<NonNullable<SweepFile['judge']>>(sweepFile.shape.judge.unwrap(), sweep.judge);
+    const provider = providerFault(judge.provider, judgeProviders);
+    if (provider !== null) fault(['judge', 'provider'], provider);
+    if (isProvider(judge.provider) && judge.provider !== 'openai' && judge.baseUrl === undefined) {
+      fault(['judge', 'provider'], `provider "${judge.provider}" needs "baseUrl"`, ['judge']);
+    }
+    if (sweep.budget !== undefined && judge.price === undefined) {
+      fault(['judge', 'model'], 'a budget is set but the price of the judge is unknown; add "price"', [
+        'judge',
+      ]);
+    }
+  }
+  return faults;
+};
+
+const isProvider = (name: unknown): boolean => allProviders.includes(name as (typeof allProviders)[number]);
+
+/** Null for a name that this version knows, and for what is not even text. */
+const nameFault = (
+  name: unknown,
+  {
+    what,
+    ofFormat,
+    ofThisVersion,
+  }: { what: string; ofFormat: readonly string[]; ofThisVersion: readonly string[] },
+): string | null => {
+  if (typeof name !== 'string' || ofThisVersion.includes(name)) return null;
+  const use = `use ${ofThisVersion.length > 1 ? 'one of ' : ''}${ofThisVersion.join(', ')}`;
+  if (ofFormat.includes(name)) return `${what} "${name}" is not in this version; ${use}`;
+  const near = didYouMean(name, ofThisVersion);
+  return `unknown ${what} "${name}"; ${use}${near === null ? '' : ` (did you mean "${near}"?)`}`;
+};
+
+const providerFault = (name: unknown, ofThisVersion: readonly string[]): string | null =>
+  nameFault(name, { what: 'provider', ofFormat: allProviders, ofThisVersion });
