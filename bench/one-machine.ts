@@ -18,10 +18,15 @@ const { values } = parseArgs({
 const root = path.join(import.meta.dirname, '..');
 const folder = mkdtempSync(path.join(tmpdir(), 'turnsweep-bench-'));
 
-const median = (numbers: number[]): number => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]!;
+const median = (numbers: number[]): number =>
+  numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]!;
 
 const run = (args: string[], env: Record<string, string> = {}) => {
-  const child = spawn(process.execPath, args, { cwd: root, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, args, {
+    cwd: root,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   let output = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
   const ended = new Promise<{ code: number | null; output: string }>((resolve) =>
@@ -32,7 +37,12 @@ const run = (args: string[], env: Record<string, string> = {}) => {
 
 const startMock = async () => {
   const scenario = path.join(folder, 'scenario.json');
-  writeFileSync(scenario, JSON.stringify({ models: { '*': { reply: { text: 'hammer' } }, judge: { reply: { judge: 'aliases' } } } }));
+  writeFileSync(
+    scenario,
+    JSON.stringify({
+      models: { '*': { reply: { text: 'hammer' } }, judge: { reply: { judge: 'aliases' } } },
+    }),
+  );
   const mock = run(['cli/main.ts', 'mock', '--scenario', scenario]);
   while (!mock.output().includes('http')) await new Promise((resolve) => setTimeout(resolve, 50));
   return { stop: () => mock.child.kill('SIGTERM'), url: /http:\S+/.exec(mock.output())![0] };
@@ -41,12 +51,33 @@ const startMock = async () => {
 const measure = async (sweep: string, out: string) => {
   const usageFile = path.join(folder, 'usage.json');
   const { code, output } = await run(
-    ['--import', path.join(root, 'bench/usage-at-exit.ts'), 'cli/main.ts', 'run', sweep, '--out', out, '--json'],
+    [
+      '--import',
+      path.join(root, 'bench/usage-at-exit.ts'),
+      'cli/main.ts',
+      'run',
+      sweep,
+      '--out',
+      out,
+      '--json',
+    ],
     { TURNSWEEP_USAGE_FILE: usageFile },
   ).ended;
-  const result = JSON.parse(output.trim().split('\n').at(-1)!) as { views: number; calls: number; valid: number };
-  if (code !== 0 || result.valid !== result.views) throw new Error(`the sweep ended with ${code}: ${output.slice(-500)}`);
-  return { ...result, ...(JSON.parse(readFileSync(usageFile, 'utf8')) as { wallSeconds: number; cpuSeconds: number; peakMebibytes: number }) };
+  const result = JSON.parse(output.trim().split('\n').at(-1)!) as {
+    views: number;
+    calls: number;
+    valid: number;
+  };
+  if (code !== 0 || result.valid !== result.views)
+    throw new Error(`the sweep ended with ${code}: ${output.slice(-500)}`);
+  return {
+    ...result,
+    ...(JSON.parse(readFileSync(usageFile, 'utf8')) as {
+      wallSeconds: number;
+      cpuSeconds: number;
+      peakMebibytes: number;
+    }),
+  };
 };
 
 const mock = await startMock();
@@ -59,7 +90,15 @@ try {
       name: 'bench',
       benchmark: { kind: 'return', release: path.join(folder, 'release') },
       models: [
-        { id: 'lane', modalities: ['V', 'A'], provider: 'openai-compatible', model: 'm', baseUrl: mock.url, maxInFlight: 32, settings: { stream: false } },
+        {
+          id: 'lane',
+          modalities: ['V', 'A'],
+          provider: 'openai-compatible',
+          model: 'm',
+          baseUrl: mock.url,
+          maxInFlight: 32,
+          settings: { stream: false },
+        },
       ],
       judge: { provider: 'openai-compatible', model: 'judge', baseUrl: mock.url },
     }),
@@ -78,7 +117,10 @@ try {
     calls: name === 'fresh' ? calls : 0,
     'wall s': Number(median(runs.map((one) => one.wallSeconds)).toFixed(2)),
     'own CPU s': Number(median(runs.map((one) => one.cpuSeconds)).toFixed(2)),
-    'own CPU ms per call': name === 'fresh' ? Number((1000 * median(runs.map((one) => one.cpuSeconds / one.calls))).toFixed(3)) : null,
+    'own CPU ms per call':
+      name === 'fresh'
+        ? Number((1000 * median(runs.map((one) => one.cpuSeconds / one.calls))).toFixed(3))
+        : null,
     'views per s': Math.round(median(runs.map((one) => one.views / one.wallSeconds))),
     'peak MiB': Math.round(median(runs.map((one) => one.peakMebibytes))),
   });

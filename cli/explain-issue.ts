@@ -29,11 +29,17 @@ const kinds: Readonly<Record<string, string>> = {
   object: 'a mapping of keys to values',
 };
 
+const empty = 'must not be empty';
+
+/** A letter or two are near everything. */
+const nearest = (given: unknown, known: readonly string[]): string | null =>
+  typeof given === 'string' && given.length > 2 ? didYouMean(given, known) : null;
+
 const bound = (issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig): string => {
   const isLow = issue.code === 'too_small';
   const limit = String(isLow ? issue.minimum : issue.maximum);
   const items = issue.origin === 'string' ? ' characters' : issue.origin === 'array' ? ' entries' : '';
-  if (isLow && items !== '' && limit === '1') return 'must not be empty';
+  if (isLow && items !== '' && limit === '1') return empty;
   if (!issue.inclusive) return `must be ${isLow ? 'above' : 'below'} ${limit}${items}`;
   return `must be at ${isLow ? 'least' : 'most'} ${limit}${items}`;
 };
@@ -68,18 +74,17 @@ export const explainIssue = (issue: z.core.$ZodIssue, given: unknown): string =>
   }
   const subject = place === '' ? 'the file' : `${place}:`;
   if (isNeverShown(issue.path)) return `${subject} ${demand(issue)}`;
-  const near =
-    issue.code === 'invalid_value' && typeof given === 'string'
-      ? didYouMean(given, issue.values.map(String))
-      : null;
-  const hint = near === null ? '' : ` (did you mean "${near}"?)`;
-  return `${subject} ${demand(issue)}, not ${shown(given)}${hint}`;
+  const wanted = demand(issue);
+  if (wanted === empty) return `${subject} ${wanted}`;
+  if (wanted.startsWith('must not')) return `${subject} ${wanted}: ${shown(given)}`;
+  const near = issue.code === 'invalid_value' ? nearest(given, issue.values.map(String)) : null;
+  return `${subject} ${wanted}, not ${shown(given)}${near === null ? '' : ` (did you mean "${near}"?)`}`;
 };
 
 /** One fault per unknown key. `known` are the keys that may stand there. */
 export const explainUnknownKey = (path: Path, key: string, known: readonly string[]): string => {
   const place = pathText(path);
-  const near = didYouMean(key, known);
+  const near = nearest(key, known);
   const hint = near === null ? `; known are ${known.join(', ')}` : ` (did you mean "${near}"?)`;
   return `${place === '' ? '' : `${place}: `}unknown key "${key}"${hint}`;
 };

@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs';
+import path from 'node:path';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { errorNames, TurnsweepError } from '../shared/errors.ts';
 import { demo } from './commands/demo.ts';
 import { exportRun } from './commands/export.ts';
 import { judge, report, score } from './commands/later-phases.ts';
@@ -10,12 +12,18 @@ import { run } from './commands/run.ts';
 import { status } from './commands/status.ts';
 import { validate } from './commands/validate.ts';
 import { exitCodes } from './exit-codes.ts';
-import { reportError } from './terminal.ts';
+import { printable, reportError } from './terminal.ts';
 
-const wholeNumber = (text: string): number => {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('give a whole number above 0.');
-  return Number(text);
-};
+const wholeNumber =
+  (most: number) =>
+  (text: string): number => {
+    if (/^[1-9]\d{0,8}$/.test(text) && Number(text) <= most) return Number(text);
+    throw new InvalidArgumentError(`give a whole number from 1 to ${most}.`);
+  };
+const taskLimit = wholeNumber(999_999_999);
+/** As in the sweep file. */
+const jobLimit = wholeNumber(10_000);
+const portNumber = wholeNumber(65_535);
 
 const collect = (text: string, earlier: string[] | undefined): string[] => [...(earlier ?? []), text];
 
@@ -24,6 +32,7 @@ const buildProgram = (): Command => {
     .description('Batch evaluator for multi-turn, multimodal history-use benchmarks')
     .option('--debug', 'show stacks of errors')
     .showSuggestionAfterError()
+    .configureOutput({ outputError: (text, write) => write(`${printable(text.trim())}\n`) })
     .configureHelp({ showGlobalOptions: true })
     .exitOverride();
   const command = (name: string, description: string) => program.command(name).description(description);
@@ -37,7 +46,7 @@ const buildProgram = (): Command => {
     ends(validate),
   );
   command('plan <sweep>', 'count views, groups, requests and projected cost; no calls')
-    .option('--limit <n>', 'only the first n tasks of the selection', wholeNumber)
+    .option('--limit <n>', 'only the first n tasks of the selection', taskLimit)
     .option('--json', 'print JSON')
     .action(ends(plan));
   command('run <sweep>', 'plan, generate, judge, aggregate and report; again with the same contract resumes')
@@ -45,8 +54,8 @@ const buildProgram = (): Command => {
     .addOption(new Option('--on <home>', 'where to run').choices(['local', 'aws']).default('local'))
     .option('--resume', 'only go on with a run that is there')
     .option('--retry-errors', 'ask failed requests again (never provider refusals)')
-    .option('--limit <n>', 'only the first n tasks of the selection', wholeNumber)
-    .option('-j, --jobs <n>', 'calls in flight per lane, instead of maxInFlight', wholeNumber)
+    .option('--limit <n>', 'only the first n tasks of the selection', taskLimit)
+    .option('-j, --jobs <n>', 'calls in flight per lane, instead of maxInFlight', jobLimit)
     .option('--reviews <dir>', 'folder of reviews shared between runs (default: inside the output folder)')
     .option('--json', 'progress and result as JSON lines')
     .action(ends(run));
@@ -67,7 +76,7 @@ const buildProgram = (): Command => {
     .option('--out <dir>', 'folder to write to (default: <dir>/export/<format>)')
     .action(ends(exportRun));
   command('mock', 'fake provider for tries, tests and benchmarks')
-    .option('--port <p>', 'port (default: any free one)', wholeNumber)
+    .option('--port <p>', 'port (default: any free one)', portNumber)
     .option('--scenario <file>', 'what it answers, how fast and with which faults')
     .action(ends(mock));
   command('demo', 'sweep the example benchmark over HTTP against simulated models')
@@ -76,10 +85,34 @@ const buildProgram = (): Command => {
   return program;
 };
 
+/** What the environment has already goes before `.env`. */
+const readEnvironmentFile = (): void => {
+  if (!existsSync('.env')) return;
+  try {
+    process.loadEnvFile('.env');
+  } catch (error) {
+    throw new TurnsweepError(errorNames.usage, 'cannot read the environment file', {
+      where: path.resolve('.env'),
+      remedy: 'make it a readable file with lines NAME=value, or remove it',
+      cause: error,
+    });
+  }
+};
+
+/** Whoever reads the output may stop early (`| head`): no reason to fail. */
+const endQuietlyWithReader = (): void => {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+    });
+  }
+};
+
 const main = async (): Promise<void> => {
   const debug = process.argv.includes('--debug');
+  endQuietlyWithReader();
   try {
-    if (existsSync('.env')) process.loadEnvFile('.env');
+    readEnvironmentFile();
     await buildProgram().parseAsync();
   } catch (error) {
     if (error instanceof CommanderError) {

@@ -4,8 +4,9 @@ import type { Benchmark, LanePlan } from '../shared/benchmarks/benchmark.ts';
 import { benchmarkOf } from '../shared/benchmarks/registry.ts';
 import type { LaneContract, RunContract, RunSettings } from '../shared/contracts/run.ts';
 import type { SweepFile } from '../shared/contracts/sweep-file.ts';
-import { errorNames, type Problem, ProblemsFound } from '../shared/errors.ts';
+import { errorNames, type Problem, ProblemsFound, TurnsweepError } from '../shared/errors.ts';
 import { canonicalJson, runId, sha256 } from '../shared/naming.ts';
+import { recordingProblems } from '../shared/providers/recorded/client.ts';
 import { openRelease, type ReleaseFiles } from './release-files.ts';
 
 /** A sweep that has been read and checked whole; nothing has been written or called yet. */
@@ -38,6 +39,30 @@ const releaseDirectory = (sweepPath: string, release: string): string => {
   return existsSync(besideSweep) ? besideSweep : path.resolve(release);
 };
 
+/** Files inside the release that the sweep needs, with the key that names each; null for the benchmark's own. */
+const namedFiles = (sweep: SweepFile, benchmark: Benchmark): { file: string; key: string | null }[] => [
+  ...[...benchmark.inputFiles, ...benchmark.answerFiles].map((file) => ({ file, key: null })),
+  ...(sweep.benchmark.manifest === undefined
+    ? []
+    : [{ file: sweep.benchmark.manifest, key: 'benchmark.manifest' }]),
+  ...sweep.models.flatMap(({ recording }, index) =>
+    recording === undefined ? [] : [{ file: recording, key: `models[${index}].recording` }],
+  ),
+  ...(sweep.judge?.reviewCache ?? []).map((file, index) => ({ file, key: `judge.reviewCache[${index}]` })),
+];
+
+/** An error about one file as one of several problems. */
+const problemOf = (error: unknown, key: string | null): Problem => {
+  if (!(error instanceof TurnsweepError) || error.where === undefined) throw error;
+  const message = error.message.replace(` (${error.where})`, key === null ? '' : ` (${key})`);
+  return { file: error.where, line: null, message };
+};
+
+/** Problems so far, in one throw; none, no throw. */
+const throwProblems = (what: string, problems: readonly Problem[]): void => {
+  if (problems.length > 0) throw new ProblemsFound(errorNames.benchmarkInvalid, what, problems);
+};
+
 /**
  * Reads and checks everything that a run depends on: benchmark, selection, media, recordings. Throws
  * `ProblemsFound` with every fault and its place.
@@ -49,25 +74,31 @@ export const prepareRun = async (
 ): Promise<PreparedRun> => {
   const benchmark = benchmarkOf(sweep.benchmark.kind);
   const release = await openRelease(releaseDirectory(sweepPath, sweep.benchmark.release));
-  for (const file of [...benchmark.inputFiles, ...benchmark.answerFiles]) await release.locate(file);
-  const interfaces = sweep.interfaces ?? [...benchmark.interfaces];
-  const problems = interfaceProblems(interfaces, benchmark, sweepPath);
+  const problems: Problem[] = [];
+  for (const { file, key } of namedFiles(sweep, benchmark)) {
+    await release.locate(file).catch((error: unknown) => problems.push(problemOf(error, key)));
+  }
+  throwProblems('the release lacks files', problems);
+  const inRelease = (problem: Problem): Problem => ({ ...problem, file: release.shown(problem.file) });
 
   const read = await benchmark.read(release.lines, release.lines);
-  problems.push(...read.problems);
+  throwProblems('the benchmark has problems', read.problems.map(inRelease));
   const manifest =
     sweep.benchmark.manifest === undefined
       ? null
       : { file: sweep.benchmark.manifest, text: await release.text(sweep.benchmark.manifest) };
-  if (problems.length > 0)
-    throw new ProblemsFound(errorNames.benchmarkInvalid, 'the benchmark has problems', problems);
   const selection = benchmark.select(read.inputs, { manifest, limit: options.limit });
-  problems.push(...selection.problems);
-  if (problems.length > 0)
-    throw new ProblemsFound(errorNames.benchmarkInvalid, 'the selection has problems', problems);
+  throwProblems('the selection has problems', selection.problems.map(inRelease));
+  if (selection.taskIds.length === 0) {
+    const message = 'holds no task; there is nothing to evaluate';
+    throwProblems('the benchmark is empty', [
+      inRelease({ file: benchmark.inputFiles[0]!, line: null, message }),
+    ]);
+  }
 
+  const interfaces = sweep.interfaces ?? [...benchmark.interfaces];
   const plans = new Map<string, LanePlan>();
-  for (const lane of sweep.models) {
+  for (const [index, lane] of sweep.models.entries()) {
     const plan = benchmark.planLane(read.inputs, {
       taskIds: selection.taskIds,
       interfaces,
@@ -75,7 +106,8 @@ export const prepareRun = async (
     });
     plans.set(lane.id, plan);
     if (plan.views.length === 0) {
-      const message = `no selected task needs the modalities of lane "${lane.id}" (${lane.modalities.join(', ')})`;
+      const given = lane.modalities.join(', ');
+      const message = `models[${index}].modalities: no selected task is for ${given}; add a modality or leave lane "${lane.id}" out`;
       problems.push({ file: sweepPath, line: null, message });
     }
   }
@@ -84,17 +116,21 @@ export const prepareRun = async (
     : null;
   const recordings = new Map<string, string>();
   const recordingHashes = new Map<string, string>();
-  for (const lane of sweep.models) {
-    if (lane.recording === undefined) continue;
-    recordings.set(lane.id, lane.recording);
-    recordingHashes.set(lane.id, await release.sha256(lane.recording));
+  const checked = new Set<string>();
+  for (const { id, recording } of sweep.models) {
+    if (recording === undefined) continue;
+    recordings.set(id, recording);
+    recordingHashes.set(id, await release.sha256(recording));
+    if (!checked.has(recording)) {
+      problems.push(...(await recordingProblems(release.shown(recording), release.lines(recording))));
+    }
+    checked.add(recording);
   }
   const reviewCaches = sweep.judge?.reviewCache ?? [];
   for (const file of reviewCaches) {
-    problems.push(...(await benchmark.importReviews(file, release.lines(file))).problems);
+    problems.push(...(await benchmark.importReviews(release.shown(file), release.lines(file))).problems);
   }
-  if (problems.length > 0)
-    throw new ProblemsFound(errorNames.benchmarkInvalid, 'the sweep has problems', problems);
+  throwProblems('the sweep has problems', problems);
 
   const fileHashes: Record<string, string> = {};
   for (const file of [...benchmark.inputFiles, ...benchmark.answerFiles])
@@ -143,20 +179,6 @@ export const prepareRun = async (
   };
 };
 
-const interfaceProblems = (interfaces: readonly string[], benchmark: Benchmark, file: string): Problem[] => {
-  const problems: Problem[] = interfaces
-    .filter((name) => !benchmark.interfaces.includes(name))
-    .map((name) => ({
-      file,
-      line: null,
-      message: `unknown interface "${name}"; this benchmark has ${benchmark.interfaces.join(', ')}`,
-    }));
-  if (new Set(interfaces).size !== interfaces.length) {
-    problems.push({ file, line: null, message: 'an interface is named twice' });
-  }
-  return problems;
-};
-
 /** Hashes of the clips that calling lanes need, each compared with the release's manifest. */
 const verifyMedia = async (
   sweep: SweepFile,
@@ -179,29 +201,34 @@ const verifyMedia = async (
       }
     }
   }
-  if (wanted.size === 0) return new Map();
-  const manifest = await release.text(benchmark.mediaManifest);
-  const digests = benchmark.mediaDigests(benchmark.mediaManifest, manifest);
-  problems.push(...digests.problems);
   const media = new Map<string, string>();
+  if (wanted.size === 0) return media;
+  const listFile = benchmark.mediaManifest;
+  const list = await release.text(listFile).catch((error: unknown) => {
+    problems.push(problemOf(error, null));
+    return null;
+  });
+  if (list === null) return media;
+  const shownList = release.shown(listFile);
+  const digests = benchmark.mediaDigests(shownList, list);
+  problems.push(...digests.problems);
   for (const file of [...wanted].sort()) {
+    const fault = (message: string) => problems.push({ file: release.shown(file), line: null, message });
     const expected = digests.sha256ByPath.get(file);
     if (expected === undefined) {
-      problems.push({ file, line: null, message: `not listed in ${benchmark.mediaManifest}` });
+      fault(`media not listed in ${shownList}; add its digest, or put back the release's own list`);
       continue;
     }
     const found = await release.sha256(file).catch((error: unknown) => {
-      problems.push({ file, line: null, message: `media missing: ${(error as Error).message}` });
+      problems.push(problemOf(error, 'media'));
       return null;
     });
     if (found === null) continue;
     if (found === expected) media.set(file, found);
     else
-      problems.push({
-        file,
-        line: null,
-        message: `altered: sha256 is ${found}, the manifest says ${expected}`,
-      });
+      fault(
+        `media altered: its sha256 begins ${found.slice(0, 12)}, the list says ${expected.slice(0, 12)}; put back the original`,
+      );
   }
   return media;
 };

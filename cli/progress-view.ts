@@ -1,5 +1,5 @@
 import type { LaneProgress, Progress } from '../local/progress.ts';
-import { paint, printable } from './terminal.ts';
+import { jsonLine, paint, printable } from './terminal.ts';
 
 export type ProgressStyle = 'bars' | 'lines' | 'json' | 'none';
 
@@ -42,7 +42,7 @@ export const showProgress = (progress: Progress, style: ProgressStyle): { stop()
     const { lanes, judgeCalls, judgeRetries } = progress.snapshot();
     if (style === 'json') {
       process.stdout.write(
-        `${JSON.stringify({ event: 'progress', time: new Date().toISOString(), lanes, judgeCalls, judgeRetries })}\n`,
+        `${jsonLine({ event: 'progress', time: new Date().toISOString(), lanes, judgeCalls, judgeRetries })}\n`,
       );
       return;
     }
@@ -68,8 +68,11 @@ export const showProgress = (progress: Progress, style: ProgressStyle): { stop()
   if (style === 'none') return { stop: () => {} };
   const timer = setInterval(draw, style === 'bars' ? redrawMs : style === 'json' ? jsonMs : lineMs);
   if (style === 'bars') draw();
+  let isShown = true;
   return {
     stop: () => {
+      if (!isShown) return;
+      isShown = false;
       clearInterval(timer);
       draw();
     },

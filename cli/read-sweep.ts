@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, type YAMLError } from 'yaml';
 import { type SweepFile, sweepFile } from '../shared/contracts/sweep-file.ts';
@@ -23,8 +24,9 @@ const knownKeys = (path: Path): string[] => {
 };
 
 const readText = async (file: string): Promise<string> => {
+  let bytes: Buffer;
   try {
-    return await readFile(file, 'utf8');
+    bytes = await readFile(file);
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
     const what =
@@ -39,6 +41,11 @@ const readText = async (file: string): Promise<string> => {
       cause,
     });
   }
+  if (isUtf8(bytes) && !bytes.includes(0)) return bytes.toString('utf8');
+  throw new TurnsweepError(errorNames.usage, 'the sweep file is not UTF-8 text', {
+    where: file,
+    remedy: 'give a YAML or JSON file, saved as UTF-8',
+  });
 };
 
 const yamlFault = (error: YAMLError, text: string): string => {
@@ -66,7 +73,7 @@ const yamlProblems = (
 /** Aliases may be written 1,000 times in all: a short file must not become a huge value. */
 const maxAliasCount = 1_000;
 
-const valueOf = (document: Document.Parsed, file: string): unknown => {
+const plainValue = (document: Document.Parsed, file: string): unknown => {
   try {
     const value = document.toJS({ maxAliasCount });
     JSON.stringify(value); // An anchor that holds its own alias has no end.
@@ -155,7 +162,7 @@ export const readSweepFile = async (file: string): Promise<SweepFile> => {
     return isNode(found?.key) && found.key.range ? lineAt(found.key.range[0]) : lineOf(path);
   };
 
-  const written = valueOf(document, file);
+  const written = plainValue(document, file);
   const expanded = expandVariables(written);
   const problems: Problem[] = expanded.problems.map(({ path, message }) => ({
     file,

@@ -1,10 +1,11 @@
-import { existsSync, readdirSync } from 'node:fs';
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { lockRunFolder } from '../shared/adapters/local/run-folder-lock.ts';
+import { errnoCode, onDisk, storageFailed } from '../shared/adapters/local/storage-errors.ts';
 import { type RunContract, storedContract } from '../shared/contracts/run.ts';
 import { errorNames, TurnsweepError } from '../shared/errors.ts';
-import { runId } from '../shared/naming.ts';
+import { keys } from '../shared/keys.ts';
+import { canonicalJson, runId, sha256 } from '../shared/naming.ts';
 
 const contractFile = 'contract.json';
 
@@ -18,45 +19,72 @@ export interface KnownRun {
   contract: RunContract;
 }
 
-export const readContractText = async (directory: string): Promise<string | null> => {
+const readContractText = (directory: string): string | null => {
   const file = path.join(directory, contractFile);
-  return existsSync(file) ? readFile(file, 'utf8') : null;
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes(errnoCode(error) ?? '')) return null;
+    throw storageFailed(error, 'read', file);
+  }
 };
 
-/** The run that a folder holds; throws where it holds none. */
-export const openKnownRun = async (directory: string): Promise<KnownRun> => {
-  const text = await readContractText(directory);
-  const fault = (what: string, cause?: unknown) =>
-    new TurnsweepError(errorNames.usage, what, {
+/** The run that a folder holds, null for none; throws where its contract cannot be read as one. */
+export const findRun = (directory: string): KnownRun | null => {
+  const text = readContractText(directory);
+  if (text === null) return null;
+  const fault = (what: string, cause: unknown) =>
+    new TurnsweepError(errorNames.objectDamaged, what, {
       where: path.join(directory, contractFile),
-      remedy: 'give the output folder of `turnsweep run`',
+      remedy: 'restore the file, or choose another folder',
       cause,
     });
-  if (text === null) throw fault('this folder holds no run');
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw fault('the contract is not JSON', cause);
+    throw fault("the run's contract is not JSON", cause);
   }
   const parsed = storedContract.safeParse(value);
-  if (!parsed.success) throw fault('the contract is not one of this version of turnsweep', parsed.error);
+  if (!parsed.success)
+    throw fault("the run's contract is damaged or of another version of turnsweep", parsed.error);
   const { hash, contract } = parsed.data;
+  if (sha256(canonicalJson(contract)) !== hash)
+    throw fault("the run's contract was altered: its hash is another", null);
   return { directory, run: runId(contract.name, hash), hash, contract };
+};
+
+/** The run that a folder holds; throws where it holds none. */
+export const openKnownRun = async (directory: string): Promise<KnownRun> => {
+  const found = findRun(directory);
+  if (found !== null) return found;
+  throw new TurnsweepError(errorNames.usage, 'there is no run in this folder', {
+    where: directory,
+    remedy: 'give the output folder of `turnsweep run`',
+  });
+};
+
+/** Does work on a run; its errors then name files as people find them, not keys of the store. */
+export const withFileNames = async <Result>(
+  { directory, run }: Pick<KnownRun, 'directory' | 'run'>,
+  work: () => Promise<Result>,
+): Promise<Result> => {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof TurnsweepError) {
+      error.message = error.message.replaceAll(keys.run.root(run), path.join(directory, path.sep));
+    }
+    throw error;
+  }
 };
 
 /** Makes the folder if need be, refuses one with foreign content, and takes its lock. */
 export const claimRunFolder = async (directory: string) => {
-  try {
-    await mkdir(directory, { recursive: true });
-  } catch (cause) {
-    throw new TurnsweepError(errorNames.storageFailed, 'cannot make the output folder', {
-      where: directory,
-      remedy: 'choose a folder that you may write to with --out',
-      cause,
-    });
-  }
-  const content = readdirSync(directory).filter((name) => !harmless(name));
+  const content = await onDisk('make the output folder', directory, async () => {
+    mkdirSync(directory, { recursive: true });
+    return readdirSync(directory).filter((name) => !harmless(name));
+  });
   if (content.length > 0 && !content.includes(contractFile)) {
     // A start that was killed before its contract was written leaves only these.
     const started = content.every((name) =>

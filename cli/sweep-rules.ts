@@ -29,9 +29,9 @@ const membersOf = <Part>(
     }),
   ) as Loose<Part>;
 
-const repeated = (values: readonly unknown[]): unknown[] => [
-  ...new Set(values.filter((value, index) => values.indexOf(value) !== index)),
-];
+/** Entries that stand in the list before, with their places. */
+const repeated = (values: readonly unknown[]): [number, unknown][] =>
+  [...values.entries()].filter(([index, value]) => values.indexOf(value) !== index);
 
 export interface RuleFault {
   path: Path;
@@ -62,9 +62,12 @@ export const checkSweepRules = (value: unknown): RuleFault[] => {
         `unknown interface "${name}"; benchmark "${kind}" has ${known.join(', ')}`,
       );
     }
-    for (const name of repeated(sweep.interfaces)) fault(['interfaces'], `"${name}" is named twice`);
+    for (const [index, name] of repeated(sweep.interfaces)) {
+      fault(['interfaces', index], `"${name}" is named twice`);
+    }
   }
 
+  const calling: number[] = [];
   const laneIds = new Map<string, number>();
   for (const [index, entry] of models.entries()) {
     const at = (key: string): Path => ['models', index, key];
@@ -76,7 +79,9 @@ export const checkSweepRules = (value: unknown): RuleFault[] => {
       else fault(at('id'), `"${lane.id}" is already the id of models[${first}]; every lane needs its own`);
     }
     if (Array.isArray(lane.modalities)) {
-      for (const channel of repeated(lane.modalities)) fault(at('modalities'), `"${channel}" is named twice`);
+      for (const [place, channel] of repeated(lane.modalities)) {
+        fault([...at('modalities'), place], `"${channel}" is named twice`);
+      }
     }
     if (Number(lane.retryMaxTokens) <= Number(lane.maxTokens)) {
       fault(
@@ -90,28 +95,35 @@ export const checkSweepRules = (value: unknown): RuleFault[] => {
       if (lane.recording === undefined) fault(at('provider'), 'provider "recorded" needs "recording"', here);
       continue;
     }
-    if (!isProvider(lane.provider)) continue;
+    if (!isOneOf(lane.provider, providers)) continue;
+    calling.push(index);
     if (lane.recording !== undefined)
       fault(at('recording'), '"recording" goes with provider "recorded" only', here);
     if (lane.baseUrl === undefined && lane.provider !== 'openai') {
       fault(at('provider'), `provider "${lane.provider}" needs "baseUrl"`, here);
-    }
-    if (benchmark.verifyMedia === false) {
-      fault(
-        ['benchmark', 'verifyMedia'],
-        `false is for recorded models only, and models[${index}] makes calls; set it to true`,
-      );
     }
     if ((sweep.budget ?? lane.budget) !== undefined && lane.price === undefined) {
       fault(at('model'), 'a budget is set but the price of this model is unknown; add "price"', here);
     }
   }
 
+  if (benchmark.verifyMedia === false && calling.length > 0) {
+    const lanes = calling.map((index) => `models[${index}]`).join(', ');
+    fault(
+      ['benchmark', 'verifyMedia'],
+      `false is for recorded models only, and calls are made for ${lanes}; set it to true`,
+    );
+  }
+
   if (isMapping(sweep.judge)) {
     const judge = membersOf<NonNullable<SweepFile['judge']>>(sweepFile.shape.judge.unwrap(), sweep.judge);
     const provider = providerFault(judge.provider, judgeProviders);
     if (provider !== null) fault(['judge', 'provider'], provider);
-    if (isProvider(judge.provider) && judge.provider !== 'openai' && judge.baseUrl === undefined) {
+    if (
+      isOneOf(judge.provider, judgeProviders) &&
+      judge.provider !== 'openai' &&
+      judge.baseUrl === undefined
+    ) {
       fault(['judge', 'provider'], `provider "${judge.provider}" needs "baseUrl"`, ['judge']);
     }
     if (sweep.budget !== undefined && judge.price === undefined) {
@@ -123,7 +135,8 @@ export const checkSweepRules = (value: unknown): RuleFault[] => {
   return faults;
 };
 
-const isProvider = (name: unknown): boolean => allProviders.includes(name as (typeof allProviders)[number]);
+const isOneOf = (name: unknown, names: readonly string[]): boolean =>
+  typeof name === 'string' && names.includes(name);
 
 /** Null for a name that this version knows, and for what is not even text. */
 const nameFault = (

@@ -6,8 +6,8 @@ const colours = process.env.NO_COLOR === undefined || process.env.NO_COLOR === '
 
 type Style = Parameters<typeof styleText>[0];
 
-export const paint = (style: Style, text: string): string =>
-  colours && process.stdout.isTTY ? styleText(style, text) : text;
+export const paint = (style: Style, text: string, stream: NodeJS.WriteStream = process.stdout): string =>
+  colours && stream.isTTY ? styleText(style, text, { stream }) : text;
 
 /** Control and invisible characters: they could steer a terminal or make one line look like two. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
@@ -46,7 +46,7 @@ const problemsShown = 50;
 
 /** An error as the user sees it: one line each, no stack unless asked for. */
 export const reportError = (error: unknown, debug: boolean): void => {
-  const say = (text: string) => warn(`${paint('red', 'error')}: ${printable(text)}`);
+  const say = (text: string) => warn(`${paint('red', 'error', process.stderr)}: ${printable(text)}`);
   if (error instanceof ProblemsFound) {
     for (const { file, line, message } of error.problems.slice(0, problemsShown)) {
       say(`${file}${line === null ? '' : `:${line}`}: ${message}`);

@@ -1,25 +1,31 @@
-import { storedContract } from '../shared/contracts/run.ts';
+import type { RunContract } from '../shared/contracts/run.ts';
 import { errorNames, TurnsweepError } from '../shared/errors.ts';
 import { keys } from '../shared/keys.ts';
 import { canonicalJson } from '../shared/naming.ts';
 import type { ObjectStore } from '../shared/ports/object-store.ts';
 import type { PreparedRun } from './prepare-run.ts';
 
+/** Members that only sum up others: where both differ, the others tell people more. */
+const isDigest = (place: string): boolean => place === 'benchmark.id' || place.endsWith('Sha256');
+
+interface Difference {
+  place: string;
+  ours: unknown;
+  theirs: unknown;
+}
+
 /** First member in which two contracts differ, as a path, with both values. */
-export const contractDifference = (
-  ours: unknown,
-  theirs: unknown,
-  place = '',
-): { place: string; ours: unknown; theirs: unknown } | null => {
+export const contractDifference = (ours: unknown, theirs: unknown, place = ''): Difference | null => {
   if (canonicalJson(ours ?? null) === canonicalJson(theirs ?? null)) return null;
   const isObject = (value: unknown): value is Record<string, unknown> =>
     value !== null && typeof value === 'object';
   if (!isObject(ours) || !isObject(theirs)) return { place, ours, theirs };
-  for (const key of new Set([...Object.keys(ours), ...Object.keys(theirs)])) {
-    const inner = contractDifference(ours[key], theirs[key], place === '' ? key : `${place}.${key}`);
-    if (inner !== null) return inner;
-  }
-  return { place, ours, theirs };
+  const inside = (key: string): string =>
+    Array.isArray(ours) ? `${place}[${key}]` : place === '' ? key : `${place}.${key}`;
+  const inner = [...new Set([...Object.keys(ours), ...Object.keys(theirs)])]
+    .map((key) => contractDifference(ours[key], theirs[key], inside(key)))
+    .filter((difference) => difference !== null);
+  return inner.find((difference) => !isDigest(difference.place)) ?? inner[0] ?? null;
 };
 
 const short = (value: unknown): string => {
@@ -27,20 +33,28 @@ const short = (value: unknown): string => {
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
 };
 
-/** Refuses a folder or prefix that already holds a run of another contract. */
-export const checkSameContract = async (
-  existingText: string | null,
+/** What a member means that only shows a digest. */
+const meanings: readonly [RegExp, string][] = [
+  [/^benchmark\.id$/, "the release's files"],
+  [/^benchmark\.taskIdsSha256$/, 'the selected tasks'],
+  [/^benchmark\.mediaSha256$/, 'the media'],
+  [/recordingSha256$/, 'the recorded replies'],
+];
+
+/** Refuses to go on where a folder holds a run of another contract. */
+export const checkSameContract = (
+  existing: { hash: string; contract: RunContract } | null,
   prepared: PreparedRun,
   where: string,
-): Promise<void> => {
-  if (existingText === null) return;
-  const existing = storedContract.parse(JSON.parse(existingText));
-  if (existing.hash === prepared.contractHash) return;
-  const difference = contractDifference(prepared.contract, existing.contract);
+): void => {
+  if (existing === null || existing.hash === prepared.contractHash) return;
+  const found = contractDifference(prepared.contract, existing.contract);
+  const place = found?.place ?? 'the contract';
+  const meaning = meanings.find(([pattern]) => pattern.test(place))?.[1];
   throw new TurnsweepError(
     errorNames.contractDiffers,
-    `this run has another contract: ${difference?.place ?? 'content'} is ${short(difference?.ours)} here and was ${short(difference?.theirs)} there`,
-    { where, remedy: 'choose another output folder with --out, or restore the sweep file' },
+    `the folder holds a run of another contract: ${meaning === undefined ? '' : `${meaning} differ, `}${place} is ${short(found?.ours)} now and ${short(found?.theirs)} in that run`,
+    { where, remedy: 'choose another folder with --out, or restore the sweep' },
   );
 };
 

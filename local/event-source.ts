@@ -39,7 +39,8 @@ export const startEventSource = (options: {
         ],
       });
       if (response.batchItemFailures.length === 0) await queue.delete(message.receipt);
-      else await queue.extend(message.receipt, Math.min(longestReturnSeconds, 2 ** (message.receiveCount - 1)));
+      else
+        await queue.extend(message.receipt, Math.min(longestReturnSeconds, 2 ** (message.receiveCount - 1)));
     }
   };
   const workers = Array.from({ length: options.concurrency }, () => work().catch(options.onFault));

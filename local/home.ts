@@ -9,15 +9,23 @@ import { createPlanSweep } from '../functions/plan-sweep/plan-sweep.ts';
 import { createPublishReport } from '../functions/publish-report/publish-report.ts';
 import { environmentSecrets } from '../shared/adapters/local/environment-secrets.ts';
 import { createFileObjectStore } from '../shared/adapters/local/file-object-store.ts';
-import { createMemoryStageQueue, type MemoryStageQueue } from '../shared/adapters/local/memory-stage-queue.ts';
+import {
+  createMemoryStageQueue,
+  type MemoryStageQueue,
+} from '../shared/adapters/local/memory-stage-queue.ts';
 import { scopeObjectStore } from '../shared/adapters/local/scoped-object-store.ts';
 import { createSeededRandom } from '../shared/adapters/local/seeded-random.ts';
 import { createSqliteLedger } from '../shared/adapters/local/sqlite-ledger.ts';
 import { createSystemClock } from '../shared/adapters/local/system-clock.ts';
 import { benchmarkOf } from '../shared/benchmarks/registry.ts';
 import { judgeAssignment, laneOf } from '../shared/contracts/run.ts';
-import { generateTurnsMessage, judgeAnswersMessage, type TurnOutcome } from '../shared/contracts/stage-messages.ts';
-import { errorNames, isNamed, TurnsweepError } from '../shared/errors.ts';
+import {
+  generateTurnsMessage,
+  type JudgeOutcome,
+  judgeAnswersMessage,
+  type TurnOutcome,
+} from '../shared/contracts/stage-messages.ts';
+import { errorNames, TurnsweepError } from '../shared/errors.ts';
 import { keys } from '../shared/keys.ts';
 import { judgeQueue, laneAccount, laneQueue, parseQueue, runAccount } from '../shared/naming.ts';
 import type { ObjectStore } from '../shared/ports/object-store.ts';
@@ -25,6 +33,7 @@ import { createChatCallerFor, createModelClient } from '../shared/providers/regi
 import { type StageName, scopes } from '../shared/scopes.ts';
 import { createQueueStage } from '../shared/stages/queue-stage.ts';
 import { loadRun } from '../shared/stages/run-context.ts';
+import { objectDamaged, readStored } from '../shared/stages/stored-json.ts';
 import { type AslIntegrations, createAslRuntime, loadStateMachine } from './asl/runtime.ts';
 import { createClipSource, extensionOf } from './clip-source.ts';
 import { type EventSource, startEventSource } from './event-source.ts';
@@ -79,7 +88,10 @@ export const mediaAliases = (
   media: ReadonlyMap<string, string>,
 ): ReadonlyMap<string, string> =>
   new Map(
-    [...media].map(([file, sha256]) => [keys.media(sha256, extensionOf(file)), path.join(releaseDirectory, file)]),
+    [...media].map(([file, sha256]) => [
+      keys.media(sha256, extensionOf(file)),
+      path.join(releaseDirectory, file),
+    ]),
   );
 
 export interface LocalHome {
@@ -117,11 +129,15 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
   await prepareLedger(ledger, context.settings);
   const scoped = (stage: StageName): ObjectStore => scopeObjectStore(store, scopes[stage]);
 
-  let fail: (error: unknown) => void = () => {};
-  const failed = new Promise<never>((_, reject) => {
-    fail = reject;
-  });
-  failed.catch(() => {}); // Its rejection is seen by whoever waits in `untilEnd`.
+  const { promise: failed, reject } = Promise.withResolvers<never>();
+  failed.catch(() => {}); // Its rejection is seen by whoever waits in `runMachine`.
+  const fail = (error: unknown) => {
+    // People look for a file, not for a key.
+    if (error instanceof TurnsweepError) {
+      error.message = error.message.replaceAll(keys.run.root(run), path.join(options.directory, '/'));
+    }
+    reject(error);
+  };
 
   const closers: (() => Promise<void>)[] = [];
   const secrets = environmentSecrets();
@@ -156,8 +172,9 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
 
   let judging: Promise<JudgeAtWork> | null = null;
   const openJudge = async (): Promise<JudgeAtWork> => {
-    const text = await scoped('judge-answers').getText(keys.judging.judge(run));
-    const assignment = judgeAssignment.parse(JSON.parse(text ?? 'null'));
+    const key = keys.judging.judge(run);
+    const assignment = await readStored(scoped('judge-answers'), key, judgeAssignment);
+    if (assignment === null) throw objectDamaged(key, 'it is gone');
     const caller = createChatCallerFor(assignment.settings, await keyOf(assignment.settings.apiKeyEnv));
     closers.push(() => caller.close());
     return {
@@ -165,6 +182,7 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
       settings: assignment.settings,
       caller,
       prompts: benchmarkOf(assignment.benchmarkKind).judge,
+      hasBudget: hasRunBudget,
     };
   };
 
@@ -189,14 +207,19 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
     'publish-report': createPublishReport({ store: scoped('publish-report') }),
   };
 
+  const atWork = new Set<Promise<unknown>>();
   const integrations: AslIntegrations = {
     async invokeFunction(name, payload) {
+      const working = functions[name]!(payload);
+      atWork.add(working);
       try {
-        return await functions[name]!(payload);
+        return await working;
       } catch (error) {
         // A function's failure fails the execution; what people should read is the error itself.
         fail(error);
         throw error;
+      } finally {
+        atWork.delete(working);
       }
     },
     async sendMessage(url, body, { delaySeconds }) {
@@ -222,9 +245,8 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
 
   const onError = (error: unknown, where: { stage: string; messageId: string; receiveCount: number }) => {
     progress.fault(where.stage, error);
-    // A broken disk does not heal by redelivery: stop at once, all that is recorded stays.
-    if (isNamed(error, errorNames.storageFailed) || isNamed(error, errorNames.accessDenied)) fail(error);
-    if (isNamed(error, errorNames.usage)) fail(error);
+    // A broken disk, a damaged file or a missing key does not heal by redelivery: stop at once, what is recorded stays.
+    if (error instanceof TurnsweepError) fail(error);
   };
   const visibilityOf = (deadlineSeconds: number) =>
     Math.min(longestVisibilitySeconds, Math.ceil(deadlineSeconds * visibilityPerDeadline));
@@ -245,6 +267,7 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
   };
   const judgeAnswers = createJudgeAnswers({
     store: scoped('judge-answers'),
+    ledger,
     clock,
     random,
     judgeAtWork: () => {
@@ -253,6 +276,11 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
     },
     onCall: progress.judgeCall,
   });
+  const countedJudging = async (message: Parameters<typeof judgeAnswers>[0]): Promise<JudgeOutcome> => {
+    const outcome = await judgeAnswers(message);
+    progress.judged(outcome);
+    return outcome;
+  };
 
   let draining = false;
   let sources: EventSource[] = [];
@@ -269,8 +297,18 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
           concurrency: settings.maxInFlight,
           handler:
             queue.kind === 'lane'
-              ? createQueueStage({ ...edge, stage: 'generate-turns', schema: generateTurnsMessage, core: countedTurns })
-              : createQueueStage({ ...edge, stage: 'judge-answers', schema: judgeAnswersMessage, core: judgeAnswers }),
+              ? createQueueStage({
+                  ...edge,
+                  stage: 'generate-turns',
+                  schema: generateTurnsMessage,
+                  core: countedTurns,
+                })
+              : createQueueStage({
+                  ...edge,
+                  stage: 'judge-answers',
+                  schema: judgeAnswersMessage,
+                  core: countedJudging,
+                }),
           onFault: fail,
         }),
       );
@@ -283,16 +321,25 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
     const drained = Promise.all(open.map((source) => source.drain()));
     for (const queue of queues.values()) queue.close();
     await drained;
+    // What the last answers lead to (an exclusion) and a function at work end before the folder is given free.
+    do {
+      await new Promise((resolve) => setImmediate(resolve));
+      await Promise.allSettled(atWork);
+    } while (atWork.size > 0);
   };
 
   const runMachine = async (machine: string, input: unknown): Promise<RunSummary> => {
     const id = await runtime.start(machine, `${run.slice(-40)}-${clock.now().toString(36)}`, input);
     const ended = await Promise.race([runtime.result(id), failed]);
     if (ended.status !== 'SUCCEEDED') {
-      throw new TurnsweepError(errorNames.contractViolated, `the ${machine} state machine ended as ${ended.status}`, {
-        where: ended.error ?? undefined,
-        remedy: ended.cause ?? undefined,
-      });
+      throw new TurnsweepError(
+        errorNames.contractViolated,
+        `the ${machine} state machine ended as ${ended.status}`,
+        {
+          where: ended.error ?? undefined,
+          remedy: ended.cause ?? undefined,
+        },
+      );
     }
     return (ended.output as { summary: RunSummary }).summary;
   };

@@ -1,8 +1,9 @@
 import { plannedView } from '../shared/contracts/plan.ts';
-import type { TurnOutcome } from '../shared/contracts/stage-messages.ts';
+import type { JudgeOutcome, TurnOutcome } from '../shared/contracts/stage-messages.ts';
 import { keys, requestHash } from '../shared/keys.ts';
 import type { ObjectStore } from '../shared/ports/object-store.ts';
 import { listedHashes } from '../shared/stages/run-context.ts';
+import { readStoredLines } from '../shared/stages/stored-json.ts';
 
 export interface LaneProgress {
   lane: string;
@@ -12,23 +13,32 @@ export interface LaneProgress {
   /** Views that ended without a decision in this start: budget or a lane that cannot go on. */
   open: number;
   calls: number;
+  /** Cost of this start's calls as far as it is known, in millionths of a dollar. */
+  knownCostMicroUsd: number;
   retries: Record<string, number>;
   stopped: string | null;
+  /** Views that this start has settled: with `elapsedSeconds` the rate. */
+  settledNow: number;
 }
 
 export interface Snapshot {
+  /** Seconds since this start began to work. */
+  elapsedSeconds: number;
   lanes: LaneProgress[];
   judgeCalls: number;
   judgeRetries: Record<string, number>;
+  /** Why the judge cannot go on, where it cannot. */
+  judgeStopped: string | null;
   budgetSpent: boolean;
   faults: number;
 }
 
 /** Counts what happens in this start of a run, on top of what its folder already holds. */
 export interface Progress {
-  call(event: { lane: string; kind: string | null }): void;
+  call(event: { lane: string; kind: string | null; costMicroUsd: number | null }): void;
   turns(lane: string, viewId: string, outcome: TurnOutcome): void;
   judgeCall(event: { kind: string | null }): void;
+  judged(outcome: JudgeOutcome): void;
   fault(stage: string, error: unknown): void;
   snapshot(): Snapshot;
   /** Exceptions of stages, latest last, for `--debug`. */
@@ -42,25 +52,45 @@ const count = (counts: Record<string, number>, kind: string | null) => {
 const faultsKept = 20;
 
 export const createProgress = (
-  lanes: readonly { lane: string; total: number; done: number; excluded: number; openViews: ReadonlySet<string> }[],
+  lanes: readonly {
+    lane: string;
+    total: number;
+    done: number;
+    excluded: number;
+    openViews: ReadonlySet<string>;
+  }[],
 ): Progress => {
   const states = new Map(
     lanes.map(({ lane, total, done, excluded, openViews }) => [
       lane,
       {
-        counts: { lane, total, done, excluded, open: 0, calls: 0, retries: {}, stopped: null } as LaneProgress,
+        counts: {
+          lane,
+          total,
+          done,
+          excluded,
+          open: 0,
+          calls: 0,
+          knownCostMicroUsd: 0,
+          retries: {},
+          stopped: null,
+          settledNow: 0,
+        } as LaneProgress,
         undecided: new Set(openViews),
       },
     ]),
   );
+  const startedMs = performance.now();
   const judgeRetries: Record<string, number> = {};
   const faults: string[] = [];
   let [judgeCalls, faultCount] = [0, 0];
   let budgetSpent = false;
+  let judgeStopped: string | null = null;
   return {
-    call({ lane, kind }) {
+    call({ lane, kind, costMicroUsd }) {
       const { counts } = states.get(lane)!;
       counts.calls += 1;
+      counts.knownCostMicroUsd += costMicroUsd ?? 0;
       count(counts.retries, kind);
     },
     turns(lane, viewId, outcome) {
@@ -69,6 +99,7 @@ export const createProgress = (
       if (outcome.status === 'stopped') state.counts.stopped ??= outcome.kind ?? 'stopped';
       if (outcome.status === 'budget' || outcome.status === 'stopped') state.counts.open += 1;
       if (outcome.view === null || !state.undecided.delete(viewId)) return;
+      state.counts.settledNow += 1;
       if (outcome.view.outcome === 'done') state.counts.done += 1;
       else state.counts.excluded += 1;
     },
@@ -76,15 +107,21 @@ export const createProgress = (
       judgeCalls += 1;
       count(judgeRetries, kind);
     },
+    judged(outcome) {
+      if (outcome.status === 'budget') budgetSpent = true;
+      if (outcome.status === 'stopped') judgeStopped ??= outcome.kind;
+    },
     fault(stage, error) {
       faultCount += 1;
       faults.push(`${stage}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
       if (faults.length > faultsKept) faults.shift();
     },
     snapshot: () => ({
+      elapsedSeconds: (performance.now() - startedMs) / 1000,
       lanes: [...states.values()].map(({ counts }) => ({ ...counts, retries: { ...counts.retries } })),
       judgeCalls,
       judgeRetries: { ...judgeRetries },
+      judgeStopped,
       budgetSpent,
       faults: faultCount,
     }),
@@ -102,8 +139,7 @@ export const laneState = async (store: ObjectStore, run: string, lane: string) =
   const failed = await listedHashes(store, keys.lane.failures(run, lane));
   const openViews = new Set<string>();
   let [total, done, excluded] = [0, 0, 0];
-  for await (const line of store.lines(keys.run.laneViews(run, lane))) {
-    const view = plannedView.parse(JSON.parse(line));
+  for await (const view of readStoredLines(store, keys.run.laneViews(run, lane), plannedView)) {
     total += 1;
     const targets = [requestHash(view.controlRequestId), requestHash(view.historyRequestId)];
     if (targets.every((hash) => replied.has(hash))) done += 1;

@@ -172,6 +172,8 @@ export const startMockProvider = async (options: {
   scenario: ScenarioInput | string;
   /** Sleeps through the latencies; the system's timers by default. */
   clock?: Pick<Clock, 'sleep'>;
+  /** Told the body of every chat request as it came, for tests of what is sent. */
+  onRequest?: (body: string) => void;
 }): Promise<MockProvider> => {
   const { port = 0, host = '127.0.0.1', clock } = options;
   const tables = new Map<string, ReplyTable>();
@@ -332,6 +334,7 @@ export const startMockProvider = async (options: {
 
   const complete = (response: ServerResponse, body: string): void => {
     counts.requests += 1;
+    options.onRequest?.(body);
     const request = readChatRequest(body, readClip);
     const model = scenario.models[request.model] ?? scenario.models['*'];
     if (!model) {

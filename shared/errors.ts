@@ -12,6 +12,7 @@ export const errorNames = {
   laneStopped: 'LaneStopped',
   messagePoisoned: 'MessagePoisoned',
   objectChanged: 'ObjectChanged',
+  objectDamaged: 'ObjectDamaged',
   objectMissing: 'ObjectMissing',
   runFolderBusy: 'RunFolderBusy',
   storageFailed: 'StorageFailed',

@@ -7,7 +7,10 @@ const unsafe = /[^a-z0-9]+/g;
 
 /** A name in lower case letters, digits and dashes. */
 export const slug = (text: string): string =>
-  text.toLowerCase().replace(unsafe, '-').replace(/^-+|-+$/g, '') || 'x';
+  text
+    .toLowerCase()
+    .replace(unsafe, '-')
+    .replace(/^-+|-+$/g, '') || 'x';
 
 export const sha256 = (content: string | Uint8Array): string =>
   createHash('sha256').update(content).digest('hex');
@@ -50,6 +53,39 @@ export const parseQueue = (queue: string): { kind: 'lane'; lane: string } | { ki
   if (queue === judgeQueue) return { kind: 'judge' };
   if (queue.startsWith('lane/')) return { kind: 'lane', lane: queue.slice(5) };
   throw new TurnsweepError(errorNames.usage, 'not a queue name', { where: queue });
+};
+
+/** Whatever one deployment owns on AWS begins with its name, so that an account can hold several. */
+export const deployedName = (deployment: string, thing: string): string => `${deployment}-${thing}`;
+
+/** Longest queue name inside a deployment: SQS allows 80 characters, the deployment and `--dead` among them. */
+const queueNameLength = 50;
+
+/** A queue's name on AWS, without the deployment; a long one is cut and keeps its hash. */
+export const queueResourceName = (queue: string): string => {
+  const name = slug(queue);
+  return name.length <= queueNameLength
+    ? name
+    : `${name.slice(0, queueNameLength - 9)}-${sha256(queue).slice(0, 8)}`;
+};
+
+/** `slug` never makes two dashes, so no queue of a lane can have the name of another's dead letters. */
+export const deadLetterName = (queue: string): string => `${queueResourceName(queue)}--dead`;
+
+/** URL of a queue on AWS. `prefix` is what all queues of a deployment have in common. */
+export const queueUrlOf = (prefix: string, queue: string): string => `${prefix}${queueResourceName(queue)}`;
+
+/** Name of a provider key in Secrets Manager. */
+export const secretResourceName = (deployment: string, key: string): string => `${deployment}/${key}`;
+
+/** Run id of a scheduled start: one tick, one run, however often the tick is delivered. */
+export const scheduledRunId = (run: string, scheduledTime: Date): string => {
+  const { sweep, contractHashPrefix } = parseRunId(run);
+  const tick = scheduledTime
+    .toISOString()
+    .replace(/[-:]|\.\d+/g, '')
+    .toLowerCase();
+  return `${sweep.slice(0, 40)}-${tick}-${contractHashPrefix}`;
 };
 
 /** Ledger accounts. */

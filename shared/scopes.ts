@@ -11,7 +11,13 @@ export interface Scope {
 
 export const scopes = {
   'plan-sweep': {
-    read: ['runs/*/contract.json', 'runs/*/settings.json', 'runs/*/plan/', 'runs/*/lanes/', 'benchmarks/*/inputs/'],
+    read: [
+      'runs/*/contract.json',
+      'runs/*/settings.json',
+      'runs/*/plan/',
+      'runs/*/lanes/',
+      'benchmarks/*/inputs/',
+    ],
     write: ['runs/*/plan/', 'runs/*/lanes/'],
   },
   'generate-turns': {
@@ -49,6 +55,11 @@ export const scopes = {
   'publish-report': {
     read: ['runs/*/report/'],
     write: ['runs/*/report/'],
+  },
+  /** Starts a stored run again under another name, see the schedules. */
+  'start-sweep': {
+    read: ['runs/*/contract.json', 'runs/*/settings.json', 'runs/*/judging/imported.jsonl'],
+    write: ['runs/*/contract.json', 'runs/*/settings.json', 'runs/*/judging/imported.jsonl'],
   },
 } as const satisfies Record<string, Scope>;
 

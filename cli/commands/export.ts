@@ -1,6 +1,8 @@
+import { existsSync } from 'node:fs';
 import { cp, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { openRunFolder } from '../../local/home.ts';
+import { onDisk } from '../../shared/adapters/local/storage-errors.ts';
 import { benchmarkOf } from '../../shared/benchmarks/registry.ts';
 import { type FailureRecord, type RequestRecord, viewRow } from '../../shared/contracts/records.ts';
 import { laneOf } from '../../shared/contracts/run.ts';
@@ -9,7 +11,7 @@ import { keys } from '../../shared/keys.ts';
 import { readRecord } from '../../shared/stages/records.ts';
 import { loadRun, readStoredBenchmark } from '../../shared/stages/run-context.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { openKnownRun } from '../run-folder.ts';
+import { openKnownRun, withFileNames } from '../run-folder.ts';
 import { print } from '../terminal.ts';
 
 type Format = 'return-release' | 'csv';
@@ -18,29 +20,29 @@ export const exportRun = async (out: string, options: { to: Format; out?: string
   const directory = path.resolve(out);
   const known = await openKnownRun(directory);
   const target = path.resolve(options.out ?? path.join(directory, 'export', options.to));
-  const written =
-    options.to === 'csv' ? await exportCsv(directory, target) : await exportRelease(known, target);
+  const written = await withFileNames(known, () =>
+    options.to === 'csv' ? exportCsv(directory, target) : exportRelease(known, target),
+  );
   print(`${written} files in ${target}`);
   return exitCodes.complete;
 };
 
 /** The report's tables as they are. */
 const exportCsv = async (directory: string, target: string): Promise<number> => {
-  let files = 0;
-  await cp(path.join(directory, 'report'), target, {
-    recursive: true,
-    filter: (source) => {
-      const isTable = source.endsWith('.csv');
-      if (isTable) files += 1;
-      return isTable || path.extname(source) === '';
-    },
-  }).catch((cause) => {
+  const report = path.join(directory, 'report');
+  if (!existsSync(path.join(report, 'summary.json'))) {
     throw new TurnsweepError(errorNames.usage, 'this run has no report yet', {
       where: directory,
       remedy: 'run `turnsweep report` first',
-      cause,
     });
-  });
+  }
+  let files = 0;
+  const isWanted = (source: string): boolean => {
+    const isTable = source.endsWith('.csv');
+    if (isTable) files += 1;
+    return isTable || path.extname(source) === '';
+  };
+  await onDisk('write the export', target, () => cp(report, target, { recursive: true, filter: isWanted }));
   return files;
 };
 
@@ -93,8 +95,10 @@ const exportRelease = async (
     });
     for (const file of files) {
       const destination = path.join(target, file.path);
-      await mkdir(path.dirname(destination), { recursive: true });
-      await writeFile(destination, file.content);
+      await onDisk('write the export', destination, async () => {
+        await mkdir(path.dirname(destination), { recursive: true });
+        await writeFile(destination, file.content);
+      });
       written += 1;
     }
   }

@@ -3,9 +3,10 @@ import path from 'node:path';
 import type { RunSummary } from '../../functions/aggregate-run/aggregate-run.ts';
 import { createLocalHome, type LocalHome, openRunFolder } from '../../local/home.ts';
 import { createProgress } from '../../local/progress.ts';
+import { onDisk } from '../../shared/adapters/local/storage-errors.ts';
 import { benchmarkOf } from '../../shared/benchmarks/registry.ts';
-import { errorNames, ProblemsFound, TurnsweepError } from '../../shared/errors.ts';
-import { claimRunFolder, type KnownRun, openKnownRun } from '../run-folder.ts';
+import { errorNames, ProblemsFound } from '../../shared/errors.ts';
+import { claimRunFolder, type KnownRun, openKnownRun, withFileNames } from '../run-folder.ts';
 import { addReviewCaches } from '../upload-run.ts';
 import { type RunningContext, runToEnd } from './run.ts';
 
@@ -22,19 +23,23 @@ const onRun = async (
 ): Promise<number> => {
   const directory = path.resolve(out);
   const known = await openKnownRun(directory);
-  const lock = await claimRunFolder(directory);
-  try {
+  const phase = async (): Promise<number> => {
     const store = openRunFolder(directory, known.run, { reviewsDirectory: options.reviews });
     await before(known, store);
     const progress = createProgress([]);
     const home = await createLocalHome({ store, directory, run: known.run, progress });
-    return await runToEnd(home, () => work(home), {
+    return runToEnd(home, () => work(home), {
       store,
       directory,
       run: known.run,
+      contract: known.contract,
       progress,
       json: options.json ?? false,
     });
+  };
+  const lock = await claimRunFolder(directory);
+  try {
+    return await withFileNames(known, phase);
   } finally {
     await lock.release();
   }
@@ -49,9 +54,7 @@ export const score = (out: string, options: PhaseOptions & { reviewCache?: strin
     async ({ run, contract }, store) => {
       const texts: string[] = [];
       for (const file of options.reviewCache ?? []) {
-        const text = await readFile(file, 'utf8').catch((cause) => {
-          throw new TurnsweepError(errorNames.usage, 'cannot read the review cache', { where: file, cause });
-        });
+        const text = await onDisk('read the review cache', file, () => readFile(file, 'utf8'));
         const { problems } = await benchmarkOf(contract.benchmark.kind).importReviews(file, text.split('\n'));
         if (problems.length > 0) {
           throw new ProblemsFound(errorNames.benchmarkInvalid, 'the review cache has problems', problems);

@@ -3,7 +3,7 @@ import type { LaneSummary } from '../../shared/contracts/plan.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { type PreparedRun, prepareRun } from '../prepare-run.ts';
 import { readSweepFile } from '../read-sweep.ts';
-import { print, renderTable } from '../terminal.ts';
+import { jsonLine, print, renderTable } from '../terminal.ts';
 
 export interface LaneProjection extends LaneSummary {
   /** If every reply used the whole first cap; prompts are counted from texts and clips. */
@@ -58,7 +58,7 @@ export const plan = async (
   const prepared = await prepareRun(sweep, sweepPath, { limit: options.limit ?? null });
   const lanes = projectLanes(prepared);
   if (options.json) {
-    print(JSON.stringify({ run: prepared.run, contractHash: prepared.contractHash, lanes }, null, 2));
+    print(jsonLine({ run: prepared.run, contractHash: prepared.contractHash, lanes }, 2));
     return exitCodes.complete;
   }
   print(`run ${prepared.run}`);

@@ -5,12 +5,14 @@ import { createProgress, laneState, type Progress } from '../../local/progress.t
 import { errorNames, TurnsweepError } from '../../shared/errors.ts';
 import { keys } from '../../shared/keys.ts';
 import type { ObjectStore } from '../../shared/ports/object-store.ts';
+import { checkApiKeys } from '../api-keys.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { type PreparedRun, prepareRun } from '../prepare-run.ts';
 import { type ProgressStyle, showProgress } from '../progress-view.ts';
 import { readSweepFile } from '../read-sweep.ts';
-import { claimRunFolder, readContractText } from '../run-folder.ts';
-import { paint, print, printable, renderTable, warn } from '../terminal.ts';
+import { claimRunFolder, findRun, withFileNames } from '../run-folder.ts';
+import { type ShownRun, showResult } from '../show-result.ts';
+import { warn } from '../terminal.ts';
 import { checkSameContract, uploadRun } from '../upload-run.ts';
 
 export interface RunOptions {
@@ -26,51 +28,60 @@ export interface RunOptions {
 
 export const run = async (sweepPath: string, options: RunOptions): Promise<number> => {
   if (options.on === 'aws') {
-    throw new TurnsweepError(errorNames.usage, 'this version runs on one machine only', {
-      remedy: 'leave --on out',
+    throw new TurnsweepError(errorNames.usage, '--on aws is not in this version', {
+      remedy: 'leave it out to run on this machine',
     });
   }
   const sweep = await readSweepFile(sweepPath);
   if (options.jobs !== undefined) {
     for (const lane of sweep.models) lane.maxInFlight = options.jobs;
-    if (sweep.judge !== undefined) sweep.judge.maxInFlight = options.jobs;
+    if (sweep.judge !== undefined) sweep.judge.maxInFlight = Math.min(options.jobs, 1_000);
   }
   const prepared = await prepareRun(sweep, sweepPath, { limit: options.limit ?? null });
   const directory = path.resolve(options.out ?? path.join('runs', sweep.name));
-  if (options.resume && (await readContractText(directory)) === null) {
-    throw new TurnsweepError(errorNames.usage, 'nothing to resume', {
+  const existing = findRun(directory);
+  if (options.resume && existing === null) {
+    throw new TurnsweepError(errorNames.usage, 'there is no run to resume', {
       where: directory,
-      remedy: 'leave --resume out',
+      remedy: 'give its folder with --out, or leave --resume out to start one',
     });
   }
+  checkSameContract(existing, prepared, directory);
+  checkApiKeys(sweep, sweepPath);
   const lock = await claimRunFolder(directory);
   try {
-    await checkSameContract(await readContractText(directory), prepared, directory);
-    const store = openRunFolder(directory, prepared.run, {
-      reviewsDirectory: options.reviews,
-      media: prepared.media === null ? undefined : mediaAliases(prepared.release.directory, prepared.media),
-    });
-    await uploadRun(store, prepared);
-    const progress = createProgress(
-      await Promise.all(prepared.contract.lanes.map((lane) => startOf(store, prepared, lane.id))),
-    );
-    const home = await createLocalHome({
-      store,
-      directory,
-      run: prepared.run,
-      progress,
-      deliverTwice: process.env.TURNSWEEP_FAULT === 'deliver-twice',
-    });
-    return await runToEnd(home, () => home.sweep({ retryErrors: options.retryErrors ?? false }), {
-      store,
-      directory,
-      run: prepared.run,
-      progress,
-      json: options.json ?? false,
-    });
+    // Another process may have started a run since.
+    checkSameContract(findRun(directory), prepared, directory);
+    return await withFileNames({ directory, run: prepared.run }, () => runHere(prepared, directory, options));
   } finally {
     await lock.release();
   }
+};
+
+const runHere = async (prepared: PreparedRun, directory: string, options: RunOptions): Promise<number> => {
+  const store = openRunFolder(directory, prepared.run, {
+    reviewsDirectory: options.reviews,
+    media: prepared.media === null ? undefined : mediaAliases(prepared.release.directory, prepared.media),
+  });
+  await uploadRun(store, prepared);
+  const progress = createProgress(
+    await Promise.all(prepared.contract.lanes.map((lane) => startOf(store, prepared, lane.id))),
+  );
+  const home = await createLocalHome({
+    store,
+    directory,
+    run: prepared.run,
+    progress,
+    deliverTwice: process.env.TURNSWEEP_FAULT === 'deliver-twice',
+  });
+  return await runToEnd(home, () => home.sweep({ retryErrors: options.retryErrors ?? false }), {
+    store,
+    directory,
+    run: prepared.run,
+    contract: prepared.contract,
+    progress,
+    json: options.json ?? false,
+  });
 };
 
 const startOf = async (store: ObjectStore, prepared: PreparedRun, lane: string) => {
@@ -87,10 +98,7 @@ const startOf = async (store: ObjectStore, prepared: PreparedRun, lane: string) 
   );
 };
 
-export interface RunningContext {
-  store: ObjectStore;
-  directory: string;
-  run: string;
+export interface RunningContext extends ShownRun {
   progress: Progress;
   json: boolean;
 }
@@ -123,7 +131,7 @@ export const runToEnd = async (
       await home.drain();
       return exitCodes.interrupted;
     }
-    return await showResult(context, summary);
+    return await showResult(context, context.progress, summary, context.json);
   } catch (error) {
     view.stop();
     throw error;
@@ -137,55 +145,8 @@ export const runToEnd = async (
 
 const saveProgress = async ({ store, run, progress }: RunningContext): Promise<void> => {
   const snapshot = { time: new Date().toISOString(), ...progress.snapshot() };
+  // The later phases know nothing of lanes: what the run itself said of them stays.
+  if (snapshot.lanes.length === 0) return;
   // Only `status` reads it: a full disk is reported by the work itself.
   await store.put(keys.run.progress(run), JSON.stringify(snapshot)).catch(() => undefined);
-};
-
-interface ShownSummary {
-  tables: { title: string; header: string[]; rows: string[][] }[];
-  judging: { judgeMixed: boolean; pending: number };
-}
-
-export const showResult = async (context: RunningContext, summary: RunSummary): Promise<number> => {
-  const { lanes, budgetSpent, faults } = context.progress.snapshot();
-  const text = await context.store.getText(keys.run.report(context.run, 'summary.json'));
-  const document = JSON.parse(text ?? '{}') as ShownSummary;
-  const code = budgetSpent
-    ? exitCodes.budgetSpent
-    : summary.excluded + summary.pending > 0
-      ? exitCodes.incomplete
-      : exitCodes.complete;
-  const reportPath = path.join(context.directory, 'report', 'index.html');
-  if (context.json) {
-    print(
-      JSON.stringify({ event: 'result', run: context.run, exitCode: code, ...summary, report: reportPath }),
-    );
-    return code;
-  }
-  for (const { title, header, rows } of document.tables) {
-    if (rows.length === 0) continue;
-    print(`\n${paint('bold', title)}`);
-    print(renderTable(header, rows));
-  }
-  for (const lane of lanes) {
-    if (lane.stopped !== null)
-      warn(`lane ${printable(lane.lane)} stopped: ${await stopReason(context, lane.lane)}`);
-  }
-  const cost = summary.costMicroUsd === null ? 'cost unknown' : `$${(summary.costMicroUsd / 1e6).toFixed(4)}`;
-  print(
-    `\n${summary.valid} of ${summary.views} views valid, ${summary.excluded} excluded, ${summary.pending} awaiting review; ${summary.calls} calls, ${cost}`,
-  );
-  if (document.judging.judgeMixed) print('note: verdicts of more than one judge are in this report');
-  if (budgetSpent) print('the budget is spent: raise it in the sweep file and run again to go on');
-  if (faults > 0) print(`note: ${faults} deliveries failed and were repeated (--debug tells why)`);
-  if (process.argv.includes('--debug')) for (const fault of context.progress.recentFaults()) warn(fault);
-  print(`report: ${reportPath}`);
-  return code;
-};
-
-const stopReason = async ({ store, run }: RunningContext, lane: string): Promise<string> => {
-  const text = await store.getText(keys.lane.stopped(run, lane));
-  if (text === null) return 'no further call can succeed';
-  const { kind, message } = JSON.parse(text) as { kind: string; message: string };
-  return printable(`${kind}: ${message}`);
 };

@@ -1,14 +1,27 @@
 import { stringify } from 'csv-stringify/sync';
-import type { Aggregate, Benchmark, LaneScores, RuleScore, Verdict } from '../../shared/benchmarks/benchmark.ts';
+import { z } from 'zod';
+import type {
+  Aggregate,
+  Benchmark,
+  LaneScores,
+  RuleScore,
+  Verdict,
+} from '../../shared/benchmarks/benchmark.ts';
 import { type CostTally, costTally } from '../../shared/contracts/costs.ts';
-import { attemptLog } from '../../shared/contracts/records.ts';
+import { plannedView } from '../../shared/contracts/plan.ts';
 import { review } from '../../shared/contracts/reviews.ts';
 import { bookAttempts, emptyTally } from '../../shared/domain/cost-tally.ts';
 import { keys } from '../../shared/keys.ts';
 import type { ObjectStore } from '../../shared/ports/object-store.ts';
+import { readAttempts } from '../../shared/stages/records.ts';
 import { importedReviews, judgeIdOf } from '../../shared/stages/reviews.ts';
-import { listedHashes, loadRun, type RunContext, readStoredBenchmark } from '../../shared/stages/run-context.ts';
-import { z } from 'zod';
+import {
+  listedHashes,
+  loadRun,
+  type RunContext,
+  readStoredBenchmark,
+} from '../../shared/stages/run-context.ts';
+import { objectDamaged, readStored, readStoredLines } from '../../shared/stages/stored-json.ts';
 
 export interface AggregateRunPorts {
   store: ObjectStore;
@@ -21,9 +34,17 @@ export interface RunSummary {
   valid: number;
   excluded: number;
   pending: number;
+  open: number;
   calls: number;
   costMicroUsd: number | null;
 }
+
+/** What a benchmark left in a row is its own affair. */
+const ruleScore: z.ZodType<RuleScore> = z.strictObject({
+  requestId: z.string(),
+  reviewKey: z.string().nullable(),
+  row: z.unknown(),
+});
 
 const aggregateRunInput = z.strictObject({ run: z.string() });
 
@@ -48,7 +69,10 @@ export const createAggregateRun =
     const costs = await costTallies(store, context);
     const summary = countRun(aggregate, costs);
     for (const lane of aggregate.lanes) {
-      await store.putLines(keys.run.scores(run, lane.lane), lane.scoredRows.map((row) => JSON.stringify(row)));
+      await store.putLines(
+        keys.run.scores(run, lane.lane),
+        lane.scoredRows.map((row) => JSON.stringify(row)),
+      );
       for (const file of lane.files) await store.put(keys.run.report(run, file.path), file.content);
     }
     for (const file of aggregate.files) await store.put(keys.run.report(run, file.path), file.content);
@@ -74,9 +98,12 @@ const laneScores = async (store: ObjectStore, context: RunContext, lane: string)
   const contract = context.contract.lanes.find((candidate) => candidate.id === lane)!;
   const settings = context.settings.lanes.find((candidate) => candidate.id === lane)!;
   const scores: RuleScore[] = [];
-  for await (const line of store.lines(keys.judging.ruleScores(run, lane))) scores.push(JSON.parse(line));
+  const scoresKey = keys.judging.ruleScores(run, lane);
+  for await (const score of readStoredLines(store, scoresKey, ruleScore, 'run `turnsweep score`'))
+    scores.push(score);
   const taskIds = new Set<string>();
-  for await (const line of store.lines(keys.run.laneViews(run, lane))) taskIds.add(JSON.parse(line).taskId);
+  for await (const view of readStoredLines(store, keys.run.laneViews(run, lane), plannedView))
+    taskIds.add(view.taskId);
   return {
     title: {
       id: lane,
@@ -115,8 +142,11 @@ const findReviews = async (
       verdicts.set(key, brought);
     } else if (judge !== null && stored.has(key)) {
       facts.judged += 1;
-      const text = await store.getText(keys.reviews.review(judge, key));
-      verdicts.set(key, review.parse(JSON.parse(text ?? 'null')));
+      const reviewKey = keys.reviews.review(judge, key);
+      const found = await readStored(store, reviewKey, review);
+      if (found === null || found.key !== key)
+        throw objectDamaged(reviewKey, 'it is not the review of this item');
+      verdicts.set(key, found);
     } else facts.pending += 1;
   }
   facts.judgeMixed = facts.imported > 0 && facts.judged > 0;
@@ -127,23 +157,28 @@ const costTallies = async (store: ObjectStore, context: RunContext): Promise<Cos
   const { run } = context.settings;
   const tallies: CostTally[] = [];
   for (const lane of context.contract.lanes) {
-    const text = await store.getText(keys.lane.costs(run, lane.id));
-    if (text !== null) tallies.push(costTally.parse(JSON.parse(text)));
+    const tally = await readStored(store, keys.lane.costs(run, lane.id), costTally, 'run `turnsweep score`');
+    if (tally !== null) tallies.push(tally);
   }
   const judge = emptyTally('judge', 'judge');
   for await (const key of store.list(keys.judging.attempts(run))) {
-    bookAttempts(judge, attemptLog.parse(JSON.parse((await store.getText(key)) ?? 'null')).attempts);
+    bookAttempts(judge, (await readAttempts(store, key)).attempts);
   }
   if (context.settings.judge !== null) tallies.push(judge);
   return tallies;
 };
 
 const countRun = (aggregate: Aggregate, costs: readonly CostTally[]): RunSummary => {
-  const total = (field: 'valid' | 'excluded' | 'pending') =>
+  const total = (field: 'valid' | 'excluded' | 'pending' | 'open') =>
     aggregate.lanes.reduce((sum, lane) => sum + lane[field], 0);
-  const counts = { valid: total('valid'), excluded: total('excluded'), pending: total('pending') };
+  const counts = {
+    valid: total('valid'),
+    excluded: total('excluded'),
+    pending: total('pending'),
+    open: total('open'),
+  };
   return {
-    views: counts.valid + counts.excluded + counts.pending,
+    views: counts.valid + counts.excluded + counts.pending + counts.open,
     ...counts,
     calls: costs.reduce((sum, tally) => sum + tally.calls, 0),
     costMicroUsd: costs.reduce<number | null>(
@@ -182,6 +217,7 @@ const costsCsv = (costs: readonly CostTally[], aggregate: Aggregate): string =>
         video_input_tokens: tally.videoInputTokens,
         usd,
         usd_per_valid_view: usdPerValidView,
+        unmetered_calls: tally.unmeteredCalls,
       };
     }),
     { header: true },

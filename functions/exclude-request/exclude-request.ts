@@ -1,9 +1,11 @@
 import { groupPlan } from '../../shared/contracts/plan.ts';
-import { attemptLog, type FailureRecord } from '../../shared/contracts/records.ts';
+import type { FailureRecord } from '../../shared/contracts/records.ts';
 import { type ExcludeRequestInput, excludeRequestInput } from '../../shared/contracts/stage-messages.ts';
 import { errorNames, TurnsweepError } from '../../shared/errors.ts';
 import { keys } from '../../shared/keys.ts';
 import type { ObjectStore } from '../../shared/ports/object-store.ts';
+import { readAttempts, readRecord, readReply } from '../../shared/stages/records.ts';
+import { readStored } from '../../shared/stages/stored-json.ts';
 
 export interface ExcludeRequestPorts {
   store: ObjectStore;
@@ -12,17 +14,25 @@ export interface ExcludeRequestPorts {
 /**
  * Records that a request will get no reply, with all its attempts, so that no resumed run asks it again
  * unless the user wants errors retried. A reply that is there after all wins: then nothing is recorded.
+ * Throws `MessagePoisoned` where the worker failed for good although no request is open: the view would go
+ * round in circles.
  */
 export const createExcludeRequest =
   ({ store }: ExcludeRequestPorts) =>
   async (rawInput: unknown): Promise<{ requestId: string | null }> => {
     const input = excludeRequestInput.parse(rawInput);
-    const requestId = input.error.Error === undefined ? input.turn.requestId : await openRequest(store, input);
-    if (typeof requestId !== 'string') return { requestId: null };
+    const requestId =
+      input.error.Error === undefined ? input.turn.requestId : await openRequest(store, input);
     const { run, lane } = input;
-    if ((await store.getText(keys.lane.request(run, lane, requestId))) !== null) return { requestId };
-    const log = await store.getText(keys.lane.attempts(run, lane, requestId));
-    const attempts = log === null ? [] : attemptLog.parse(JSON.parse(log)).attempts;
+    if (typeof requestId !== 'string') {
+      if (input.error.Error !== errorNames.messagePoisoned) return { requestId: null };
+      throw new TurnsweepError(errorNames.messagePoisoned, `a view fails with all its requests recorded`, {
+        where: `${lane}, ${input.viewId}`,
+        remedy: input.error.Cause,
+      });
+    }
+    if ((await readReply(store, run, lane, requestId)) !== null) return { requestId };
+    const { attempts } = await readAttempts(store, keys.lane.attempts(run, lane, requestId));
     const last = attempts.at(-1);
     const lost = input.error.Error !== undefined;
     const record: FailureRecord = {
@@ -43,13 +53,12 @@ export const createExcludeRequest =
 const openRequest = async (store: ObjectStore, input: ExcludeRequestInput): Promise<string | null> => {
   const { run, lane } = input;
   const key = keys.run.group(run, input.groupId);
-  const text = await store.getText(key);
-  if (text === null) throw new TurnsweepError(errorNames.objectMissing, 'the plan lacks a view group', { where: key });
-  const view = groupPlan.parse(JSON.parse(text)).views.find((candidate) => candidate.viewId === input.viewId);
+  const group = await readStored(store, key, groupPlan);
+  if (group === null)
+    throw new TurnsweepError(errorNames.objectMissing, 'the plan lacks a view group', { where: key });
+  const view = group.views.find((candidate) => candidate.viewId === input.viewId);
   for (const requestId of view?.requestIds ?? []) {
-    if ((await store.getText(keys.lane.request(run, lane, requestId))) !== null) continue;
-    if ((await store.getText(keys.lane.failure(run, lane, requestId))) !== null) continue;
-    return requestId;
+    if ((await readRecord(store, run, lane, requestId)) === null) return requestId;
   }
   return null;
 };

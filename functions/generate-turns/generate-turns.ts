@@ -1,16 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { type GroupPlan, groupPlan, type PlannedView } from '../../shared/contracts/plan.ts';
-import {
-  type Attempt,
-  attemptLog,
-  type FailureRecord,
-  type RequestRecord,
-  requestRecord,
-} from '../../shared/contracts/records.ts';
+import type { Attempt, AttemptLog, FailureRecord, RequestRecord } from '../../shared/contracts/records.ts';
 import type { LaneContract, LaneRunSettings } from '../../shared/contracts/run.ts';
 import type { GenerateTurnsMessage, TurnOutcome } from '../../shared/contracts/stage-messages.ts';
-import { waitBeforeRetrySeconds } from '../../shared/domain/backoff.ts';
-import { callCostMicroUsd, reservationMicroUsd } from '../../shared/domain/cost.ts';
+import { asksToWaitTooLong, waitBeforeRetrySeconds } from '../../shared/domain/backoff.ts';
+import { callCostMicroUsd } from '../../shared/domain/cost.ts';
 import type { CallOutcome } from '../../shared/domain/outcome.ts';
 import type { Channel, ClipCounts, ResolvedMessage, ResolvedRequest } from '../../shared/domain/request.ts';
 import { errorNames, TurnsweepError } from '../../shared/errors.ts';
@@ -21,6 +14,9 @@ import type { Ledger } from '../../shared/ports/ledger.ts';
 import type { ModelClient } from '../../shared/ports/model-client.ts';
 import type { ObjectStore } from '../../shared/ports/object-store.ts';
 import type { Random } from '../../shared/ports/random.ts';
+import { callWithinBudget, secondsUntilMoneyIsFree } from '../../shared/stages/budget.ts';
+import { readAttempts, readFailure, readReply } from '../../shared/stages/records.ts';
+import { readStored } from '../../shared/stages/stored-json.ts';
 
 export interface LaneAtWork {
   contract: LaneContract;
@@ -39,7 +35,14 @@ export interface GenerateTurnsPorts {
   /** False once too little of the invocation's time is left for another call. */
   hasTimeLeft(): boolean;
   /** Told about every call, for progress and metrics. */
-  onCall?(event: { run: string; lane: string; status: CallOutcome['status']; kind: string | null }): void;
+  onCall?(event: {
+    run: string;
+    lane: string;
+    status: CallOutcome['status'];
+    kind: string | null;
+    /** Null where price or token counts are unknown. */
+    costMicroUsd: number | null;
+  }): void;
 }
 
 /** Groups in memory: their plan and the replies seen so far, which never change. */
@@ -58,17 +61,13 @@ interface GroupAtWork {
 export const createGenerateTurns = (ports: GenerateTurnsPorts) => {
   const { store } = ports;
   const groups = new Map<string, Promise<GroupAtWork>>();
-  const stoppedLanes = new Set<string>();
 
   const loadGroup = async (run: string, group: string): Promise<GroupAtWork> => {
-    const text = await store.getText(keys.run.group(run, group));
-    if (text === null) {
-      throw new TurnsweepError(errorNames.objectMissing, 'the plan lacks a view group', {
-        where: keys.run.group(run, group),
-        remedy: 'run the sweep again to plan it anew',
-      });
-    }
-    return { plan: groupPlan.parse(JSON.parse(text)), replies: new Map() };
+    const key = keys.run.group(run, group);
+    const remedy = `delete ${keys.run.planSummary(run)} and run again: the sweep is planned anew`;
+    const plan = await readStored(store, key, groupPlan, remedy);
+    if (plan !== null) return { plan, replies: new Map() };
+    throw new TurnsweepError(errorNames.objectMissing, 'the plan lacks a view group', { where: key, remedy });
   };
 
   const groupAtWork = (run: string, lane: string, group: string): Promise<GroupAtWork> => {
@@ -86,11 +85,10 @@ export const createGenerateTurns = (ports: GenerateTurnsPorts) => {
   const recordedReply = async (message: GenerateTurnsMessage, group: GroupAtWork, requestId: string) => {
     const known = group.replies.get(requestId);
     if (known !== undefined) return known;
-    const text = await store.getText(keys.lane.request(message.run, message.lane, requestId));
-    if (text === null) return null;
-    const reply = requestRecord.parse(JSON.parse(text)).rawText;
-    group.replies.set(requestId, reply);
-    return reply;
+    const record = await readReply(store, message.run, message.lane, requestId);
+    if (record === null) return null;
+    group.replies.set(requestId, record.rawText);
+    return record.rawText;
   };
 
   return async (message: GenerateTurnsMessage): Promise<TurnOutcome> => {
@@ -109,9 +107,9 @@ export const createGenerateTurns = (ports: GenerateTurnsPorts) => {
 
     for (const requestId of view.requestIds) {
       if ((await recordedReply(message, group, requestId)) !== null) continue;
-      const failure = await store.getText(keys.lane.failure(run, lane, requestId));
+      const failure = await readFailure(store, run, lane, requestId);
       if (failure !== null) {
-        failed.set(requestId, (JSON.parse(failure) as FailureRecord).kind);
+        failed.set(requestId, failure.kind);
         continue;
       }
       const frozen = group.plan.requests[requestId];
@@ -126,7 +124,9 @@ export const createGenerateTurns = (ports: GenerateTurnsPorts) => {
         failed.set(requestId, 'blocked');
         continue;
       }
-      if (stoppedLanes.has(`${run}/${lane}`)) return outcome('stopped', { requestId, cap });
+      // Other workers may have stopped the lane, and a later start lets it go on: the store knows.
+      if ((await store.getText(keys.lane.stopped(run, lane))) !== null)
+        return outcome('stopped', { requestId, cap });
       if (calls > 0 && !ports.hasTimeLeft()) return outcome('continue', { requestId, cap });
 
       const resolved = resolve(requestId, frozen, group.replies, atWork.contract.modalities);
@@ -134,10 +134,7 @@ export const createGenerateTurns = (ports: GenerateTurnsPorts) => {
       const made = await makeCall(ports, message, atWork, resolved, history, cap);
       calls += 1;
       cap = 'first';
-      if (made.reply === null) {
-        if (made.outcome.status === 'stopped') stoppedLanes.add(`${run}/${lane}`);
-        return made.outcome;
-      }
+      if (made.reply === null) return made.outcome;
       group.replies.set(requestId, made.reply);
     }
     return { ...outcome('done', { requestId: null, cap: 'first' }), view: viewOutcome(view, failed) };
@@ -251,33 +248,40 @@ const makeCall = async (
   const { run } = message;
   const { requestId } = request;
   const logKey = keys.lane.attempts(run, message.lane, requestId);
-  const logText = await store.getText(logKey);
-  const earlier = logText === null ? [] : attemptLog.parse(JSON.parse(logText)).attempts;
+  const { attempts: earlier, forgiven } = await readAttempts(store, logKey);
+  const counted = earlier.slice(forgiven);
   const wasCut = earlier.some((past) => past.kind === 'length_truncated');
-  const cap = lane.contract.retryMaxTokens !== null && (wantedCap === 'raised' || wasCut) ? 'raised' : 'first';
+  const cap =
+    lane.contract.retryMaxTokens !== null && (wantedCap === 'raised' || wasCut) ? 'raised' : 'first';
   const maxTokens = cap === 'raised' ? lane.contract.retryMaxTokens! : lane.contract.maxTokens;
-  const facts = { requestId, cap, attempt: earlier.length + 1 } as const;
+  const uncalled = { requestId, cap, attempt: counted.length } as const;
+  const facts = { ...uncalled, attempt: counted.length + 1 };
 
-  const accounts = [runAccount(run), laneAccount(run, message.lane)];
-  const reservation = randomUUID();
-  if (lane.hasBudget && lane.settings.price !== null) {
-    const most = reservationMicroUsd(promptTokensAtMost(request), maxTokens, lane.settings.price);
-    if (!(await ports.ledger.reserve(accounts, reservation, most))) {
-      return { reply: null, outcome: outcome('budget', { ...facts, attempt: earlier.length }) };
-    }
-  }
+  const atThisCap = counted.filter((past) => past.maxTokens === maxTokens);
+  const isOver =
+    atThisCap.some((past) => past.kind === 'length_truncated') ||
+    (atThisCap.length > 0 && counted.length >= lane.settings.attempts);
+  // A kill came between the last attempt and its exclusion: nothing is left to try.
+  if (isOver) return { reply: null, outcome: outcome('failed', { ...uncalled, kind: counted.at(-1)!.kind }) };
 
   const startedMs = clock.now();
   const startedMonotonic = clock.monotonic();
-  const called = await lane.client.call(request, {
+  const called = await callWithinBudget({
+    ledger: ports.ledger,
+    accounts: lane.hasBudget ? [runAccount(run), laneAccount(run, message.lane)] : [],
+    price: lane.settings.price,
+    promptTokensAtMost: promptTokensAtMost(request),
     maxTokens,
-    deadlineMs: lane.settings.deadlineSeconds * 1000,
+    call: () => lane.client.call(request, { maxTokens, deadlineMs: lane.settings.deadlineSeconds * 1000 }),
   });
+  if (called === 'spent') return { reply: null, outcome: outcome('budget', uncalled) };
+  if (called === 'held') {
+    return { reply: null, outcome: outcome('retry', { ...uncalled, waitSeconds: secondsUntilMoneyIsFree }) };
+  }
   const costMicroUsd = callCostMicroUsd(called.usage, lane.settings.price);
-  if (lane.hasBudget) await ports.ledger.settle(accounts, reservation, costMicroUsd ?? 0);
 
   const kind = called.status === 'ok' ? null : called.status === 'length' ? 'length_truncated' : called.kind;
-  ports.onCall?.({ run, lane: message.lane, status: called.status, kind });
+  ports.onCall?.({ run, lane: message.lane, status: called.status, kind, costMicroUsd });
   const attempt: Attempt = {
     attempt: earlier.length + 1,
     timeUtc: new Date(startedMs).toISOString(),
@@ -310,23 +314,32 @@ const makeCall = async (
       attempts,
     };
     const key = keys.lane.request(run, message.lane, requestId);
-    if (await store.putIfAbsent(key, JSON.stringify(record))) return { reply: called.text, outcome: outcome('done', facts) };
-    // Another delivery was first: everyone goes on from its reply.
-    const winner = requestRecord.parse(JSON.parse((await store.getText(key)) ?? 'null'));
-    return { reply: winner.rawText, outcome: outcome('done', facts) };
+    const isFirst = await store.putIfAbsent(key, JSON.stringify(record));
+    // Where another delivery was first, everyone goes on from its reply.
+    const winner = isFirst ? record : await readReply(store, run, message.lane, requestId);
+    return { reply: winner!.rawText, outcome: outcome('done', facts) };
   }
 
-  if (called.status === 'stop_lane') {
+  const stopsLane =
+    called.status === 'stop_lane' ||
+    (called.status === 'retry' && asksToWaitTooLong(called.retryAfterSeconds));
+  const log: AttemptLog = { v: 1, requestId, attempts, forgiven: stopsLane ? attempts.length : forgiven };
+  await store.put(logKey, JSON.stringify(log));
+  if (stopsLane) {
     await store.put(
       keys.lane.stopped(run, message.lane),
       JSON.stringify({ v: 1, kind: called.kind, message: called.message, timeUtc: attempt.timeUtc }),
     );
-    return { reply: null, outcome: outcome('stopped', { ...facts, kind, attempt: earlier.length }) };
+    return { reply: null, outcome: outcome('stopped', { ...uncalled, kind }) };
   }
-  await store.put(logKey, JSON.stringify({ v: 1, requestId, attempts }));
   const waitSeconds =
     called.status === 'retry'
-      ? waitBeforeRetrySeconds(attempt.attempt, called.retryAfterSeconds, lane.settings.backoff, ports.random.next())
+      ? waitBeforeRetrySeconds(
+          facts.attempt,
+          called.retryAfterSeconds,
+          lane.settings.backoff,
+          ports.random.next(),
+        )
       : 0;
   return { reply: null, outcome: outcome(called.status, { ...facts, kind, waitSeconds }) };
 };

@@ -1,27 +1,35 @@
 import type { Benchmark, Verdict } from '../../shared/benchmarks/benchmark.ts';
-import { type Attempt, attemptLog } from '../../shared/contracts/records.ts';
+import type { Attempt } from '../../shared/contracts/records.ts';
 import { type JudgeChunk, judgeChunk, type Review } from '../../shared/contracts/reviews.ts';
 import type { JudgeSettings } from '../../shared/contracts/run.ts';
 import type { JudgeAnswersMessage, JudgeOutcome } from '../../shared/contracts/stage-messages.ts';
-import { waitBeforeRetrySeconds } from '../../shared/domain/backoff.ts';
+import { asksToWaitTooLong, waitBeforeRetrySeconds } from '../../shared/domain/backoff.ts';
 import { callCostMicroUsd } from '../../shared/domain/cost.ts';
 import type { CallOutcome } from '../../shared/domain/outcome.ts';
 import { errorNames, TurnsweepError } from '../../shared/errors.ts';
 import { keys } from '../../shared/keys.ts';
+import { runAccount } from '../../shared/naming.ts';
 import type { ChatCaller } from '../../shared/ports/chat-caller.ts';
 import type { Clock } from '../../shared/ports/clock.ts';
+import type { Ledger } from '../../shared/ports/ledger.ts';
 import type { ObjectStore } from '../../shared/ports/object-store.ts';
 import type { Random } from '../../shared/ports/random.ts';
+import { callWithinBudget, secondsUntilMoneyIsFree } from '../../shared/stages/budget.ts';
+import { readAttempts } from '../../shared/stages/records.ts';
+import { readStored } from '../../shared/stages/stored-json.ts';
 
 export interface JudgeAtWork {
   judge: string;
   settings: JudgeSettings;
   caller: ChatCaller;
   prompts: Benchmark['judge'];
+  /** True where the run has a budget: then money is reserved before each call. */
+  hasBudget: boolean;
 }
 
 export interface JudgeAnswersPorts {
   store: ObjectStore;
+  ledger: Ledger;
   clock: Clock;
   random: Random;
   judgeAtWork(run: string): Promise<JudgeAtWork>;
@@ -41,30 +49,43 @@ export const createJudgeAnswers = (ports: JudgeAnswersPorts) => {
     if (stopped) return { ...facts, status: 'stopped' };
     const chunk = await loadChunk(store, run, chunkId);
     const logKey = keys.judging.chunkAttempts(run, chunkId);
-    const logText = await store.getText(logKey);
-    const earlier = logText === null ? [] : attemptLog.parse(JSON.parse(logText)).attempts;
+    const { attempts: earlier } = await readAttempts(store, logKey);
     if (earlier.some((attempt) => attempt.kind === null)) return { ...facts, status: 'done' };
 
     const atWork = await ports.judgeAtWork(run);
     const { system, user } = atWork.prompts.buildRequest(chunk.items);
     const startedMs = ports.clock.now();
     const startedMonotonic = ports.clock.monotonic();
-    const called = await atWork.caller.complete({
-      messages: [
-        { role: 'system', content: system },
-        { role: 'user', content: user },
-      ],
-      maxTokens: atWork.settings.maxTokens,
-      deadlineMs: atWork.settings.deadlineSeconds * 1000,
-      reasoningEffort: atWork.settings.reasoningEffort ?? undefined,
+    const { maxTokens } = atWork.settings;
+    const called = await callWithinBudget({
+      ledger: ports.ledger,
+      accounts: atWork.hasBudget ? [runAccount(run)] : [],
+      price: atWork.settings.price,
+      promptTokensAtMost: Buffer.byteLength(system) + Buffer.byteLength(user),
+      maxTokens,
+      call: () =>
+        atWork.caller.complete({
+          messages: [
+            { role: 'system', content: system },
+            { role: 'user', content: user },
+          ],
+          maxTokens,
+          deadlineMs: atWork.settings.deadlineSeconds * 1000,
+          reasoningEffort: atWork.settings.reasoningEffort ?? undefined,
+        }),
     });
+    const attemptsBefore = earlier.length - message.attemptsBefore;
+    if (called === 'spent') return { ...facts, status: 'budget', attempt: attemptsBefore };
+    if (called === 'held') {
+      return { ...facts, status: 'retry', attempt: attemptsBefore, waitSeconds: secondsUntilMoneyIsFree };
+    }
     const read = readReply(called, chunk, atWork.prompts);
     ports.onCall?.({ run, status: called.status, kind: read.kind });
     if (read.kind === null) await writeReviews(store, atWork.judge, read.verdicts);
     const attempt: Attempt = {
       attempt: earlier.length + 1,
       timeUtc: new Date(startedMs).toISOString(),
-      maxTokens: atWork.settings.maxTokens,
+      maxTokens,
       httpStatus: called.httpStatus,
       responseId: called.responseId,
       kind: read.kind,
@@ -78,9 +99,9 @@ export const createJudgeAnswers = (ports: JudgeAnswersPorts) => {
 
     const attemptsNow = attempt.attempt - message.attemptsBefore;
     if (read.kind === null) return { ...facts, status: 'done', attempt: attemptsNow };
-    if (called.status === 'stop_lane') stopped = true;
-    const status = called.status === 'stop_lane' ? 'stopped' : read.isPassing ? 'retry' : 'failed';
     const retryAfterSeconds = called.status === 'retry' ? called.retryAfterSeconds : null;
+    if (called.status === 'stop_lane' || asksToWaitTooLong(retryAfterSeconds)) stopped = true;
+    const status = stopped ? 'stopped' : read.isPassing ? 'retry' : 'failed';
     const waitSeconds = waitBeforeRetrySeconds(
       attemptsNow,
       retryAfterSeconds,
@@ -93,9 +114,10 @@ export const createJudgeAnswers = (ports: JudgeAnswersPorts) => {
 
 const loadChunk = async (store: ObjectStore, run: string, chunkId: string): Promise<JudgeChunk> => {
   const key = keys.judging.chunk(run, chunkId);
-  const text = await store.getText(key);
-  if (text === null) throw new TurnsweepError(errorNames.objectMissing, 'no such judge chunk', { where: key });
-  return judgeChunk.parse(JSON.parse(text));
+  const chunk = await readStored(store, key, judgeChunk);
+  if (chunk === null)
+    throw new TurnsweepError(errorNames.objectMissing, 'no such judge chunk', { where: key });
+  return chunk;
 };
 
 type ReadReply =
@@ -114,7 +136,11 @@ const readReply = (called: CallOutcome, chunk: JudgeChunk, prompts: Benchmark['j
   return { kind: called.kind, message: called.message, isPassing: called.status === 'retry' };
 };
 
-const writeReviews = async (store: ObjectStore, judge: string, verdicts: Map<string, Verdict>): Promise<void> => {
+const writeReviews = async (
+  store: ObjectStore,
+  judge: string,
+  verdicts: Map<string, Verdict>,
+): Promise<void> => {
   for (const [key, verdict] of verdicts) {
     const review: Review = { v: 1, key, judge, ...verdict };
     await store.putIfAbsent(keys.reviews.review(judge, key), JSON.stringify(review));

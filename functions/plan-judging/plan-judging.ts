@@ -1,11 +1,7 @@
+import { z } from 'zod';
 import type { Benchmark, RuleScore } from '../../shared/benchmarks/benchmark.ts';
 import { plannedView } from '../../shared/contracts/plan.ts';
-import {
-  attemptLog,
-  type FailureRecord,
-  type RequestRecord,
-  type ViewRow,
-} from '../../shared/contracts/records.ts';
+import type { FailureRecord, RequestRecord, ViewRow } from '../../shared/contracts/records.ts';
 import type { JudgeChunk, ReviewItem } from '../../shared/contracts/reviews.ts';
 import type { JudgeAssignment } from '../../shared/contracts/run.ts';
 import { type PlanJudgingResult, planJudgingInput } from '../../shared/contracts/stage-messages.ts';
@@ -13,9 +9,15 @@ import { bookAttempts, emptyTally } from '../../shared/domain/cost-tally.ts';
 import { keys } from '../../shared/keys.ts';
 import { judgeQueue, sha256 } from '../../shared/naming.ts';
 import type { ObjectStore } from '../../shared/ports/object-store.ts';
-import { readRecord } from '../../shared/stages/records.ts';
+import { readAttempts, readRecord } from '../../shared/stages/records.ts';
 import { importedReviews, judgeIdOf } from '../../shared/stages/reviews.ts';
-import { listedHashes, loadRun, type RunContext, readStoredBenchmark } from '../../shared/stages/run-context.ts';
+import {
+  listedHashes,
+  loadRun,
+  type RunContext,
+  readStoredBenchmark,
+} from '../../shared/stages/run-context.ts';
+import { readStored, readStoredLines } from '../../shared/stages/stored-json.ts';
 
 export interface PlanJudgingPorts {
   store: ObjectStore;
@@ -69,7 +71,10 @@ export const createPlanJudging =
       await store.put(keys.judging.judge(run), JSON.stringify(assignment));
     }
     const open = judge && judgeName !== null ? await planChunks(store, context, judgeName, wanted) : [];
-    await store.putLines(keys.judging.chunks(run), open.map((chunk) => JSON.stringify(chunk)));
+    await store.putLines(
+      keys.judging.chunks(run),
+      open.map((chunk) => JSON.stringify(chunk)),
+    );
     const summary: JudgingSummary = {
       judge: judgeName,
       itemsSha256: judgeName === null ? null : itemsSha256(judgeName, wanted),
@@ -93,9 +98,18 @@ export const createPlanJudging =
 const itemsSha256 = (judge: string, items: readonly ReviewItem[]): string =>
   sha256(JSON.stringify([judge, items.map((item) => item.key)]));
 
+/** Which items are asked about together, chunk by chunk. */
+const storedCut = z.array(z.array(z.string()));
+
+const slices = (itemKeys: readonly string[], size: number): string[][] =>
+  Array.from({ length: Math.ceil(itemKeys.length / size) }, (_, at) =>
+    itemKeys.slice(at * size, (at + 1) * size),
+  );
+
 /**
  * Chunks with work left. A restart with the same items keeps the chunks as they were cut, so that a kill
- * changes neither what is asked together nor what it costs.
+ * changes neither what is asked together nor what it costs. Items of a settled chunk whose reviews are gone
+ * (they may lie in a shared folder that was not given this time) go into further chunks.
  */
 const planChunks = async (
   store: ObjectStore,
@@ -106,26 +120,29 @@ const planChunks = async (
   const { run } = context.settings;
   const generation = itemsSha256(judge, wanted).slice(0, 8);
   const reviewed = await listedHashes(store, keys.reviews.judge(judge));
+  const isMissing = (key: string) => !reviewed.has(key);
   const size = context.settings.judge!.itemsPerRequest;
-  const text = await store.getText(keys.judging.cut(run, generation));
-  let cut = text === null ? null : (JSON.parse(text) as string[][]);
-  if (cut === null) {
-    const missing = wanted.filter((item) => !reviewed.has(item.key)).map((item) => item.key);
-    cut = [];
-    for (let start = 0; start < missing.length; start += size) cut.push(missing.slice(start, start + size));
-    await store.put(keys.judging.cut(run, generation), JSON.stringify(cut));
-  }
   const byKey = new Map(wanted.map((item) => [item.key, item]));
   const open: { chunkId: string; attemptsBefore: number }[] = [];
-  for (const [index, itemKeys] of cut.entries()) {
+  const gone = new Set<string>();
+  const openUnlessSettled = async (index: number, itemKeys: readonly string[]) => {
     const chunkId = `${generation}-${String(index).padStart(6, '0')}`;
-    const log = await store.getText(keys.judging.chunkAttempts(run, chunkId));
-    const attempts = log === null ? [] : attemptLog.parse(JSON.parse(log)).attempts;
-    if (attempts.some((attempt) => attempt.kind === null)) continue;
+    const { attempts } = await readAttempts(store, keys.judging.chunkAttempts(run, chunkId));
+    if (attempts.some((attempt) => attempt.kind === null)) {
+      for (const key of itemKeys.filter(isMissing)) gone.add(key);
+      return;
+    }
     const chunk: JudgeChunk = { v: 1, chunkId, items: itemKeys.map((key) => byKey.get(key)!) };
     await store.put(keys.judging.chunk(run, chunkId), JSON.stringify(chunk));
     open.push({ chunkId, attemptsBefore: attempts.length });
-  }
+  };
+
+  const cutKey = keys.judging.cut(run, generation);
+  const cut =
+    (await readStored(store, cutKey, storedCut)) ?? slices([...byKey.keys()].filter(isMissing), size);
+  for (const [index, itemKeys] of cut.entries()) await openUnlessSettled(index, itemKeys);
+  for (const itemKeys of slices([...gone], size)) await openUnlessSettled(cut.push(itemKeys) - 1, itemKeys);
+  await store.put(cutKey, JSON.stringify(cut));
   return open;
 };
 
@@ -139,15 +156,19 @@ const scoreLane = async (
 ): Promise<RuleScore[]> => {
   const { run } = context.settings;
   const views = [];
-  for await (const line of store.lines(keys.run.laneViews(run, lane))) views.push(plannedView.parse(JSON.parse(line)));
+  for await (const view of readStoredLines(store, keys.run.laneViews(run, lane), plannedView))
+    views.push(view);
   const tally = emptyTally(lane, 'generate');
   const records = new Map<string, RequestRecord | FailureRecord>();
   const requestIds = new Set(views.flatMap((view) => view.requestIds));
   for (const requestId of requestIds) {
     const found = await readRecord(store, run, lane, requestId);
-    if (found === null) continue;
-    records.set(requestId, found);
-    bookAttempts(tally, found.attempts);
+    if (found !== null) records.set(requestId, found);
+    // Calls of a request that is still open, or was blocked in the end, were made all the same.
+    const made = found?.attempts.length
+      ? found
+      : await readAttempts(store, keys.lane.attempts(run, lane, requestId));
+    bookAttempts(tally, made.attempts);
   }
   tally.reused = views.reduce((sum, view) => sum + view.requestIds.length, 0) - requestIds.size;
   const taskIds = [...new Set(views.map((view) => view.taskId))];
@@ -157,7 +178,10 @@ const scoreLane = async (
     { taskIds, interfaces: context.contract.benchmark.interfaces },
     (requestId) => records.get(requestId) ?? null,
   );
-  await store.putLines(keys.judging.ruleScores(run, lane), scores.map((score) => JSON.stringify(score)));
+  await store.putLines(
+    keys.judging.ruleScores(run, lane),
+    scores.map((score) => JSON.stringify(score)),
+  );
   await store.putLines(
     keys.lane.views(run, lane),
     views.map((view) => JSON.stringify(viewRowOf(view, (requestId) => records.get(requestId) ?? null))),
@@ -167,7 +191,13 @@ const scoreLane = async (
 };
 
 const viewRowOf = (
-  view: { viewId: string; taskId: string; interface: string; controlRequestId: string; historyRequestId: string },
+  view: {
+    viewId: string;
+    taskId: string;
+    interface: string;
+    controlRequestId: string;
+    historyRequestId: string;
+  },
   record: (requestId: string) => RequestRecord | FailureRecord | null,
 ): ViewRow => {
   const row = { viewId: view.viewId, taskId: view.taskId, interface: view.interface };
@@ -176,7 +206,8 @@ const viewRowOf = (
     found: record(requestId),
   }));
   for (const { requestId, found } of targets) {
-    if (found !== null && 'kind' in found) return { ...row, outcome: 'excluded', reason: found.kind, requestId };
+    if (found !== null && 'kind' in found)
+      return { ...row, outcome: 'excluded', reason: found.kind, requestId };
   }
   const open = targets.find(({ found }) => found === null);
   if (open !== undefined) return { ...row, outcome: 'open', reason: null, requestId: open.requestId };

@@ -1,12 +1,24 @@
 import type { Benchmark, LanePlan } from '../../shared/benchmarks/benchmark.ts';
-import { type GroupPlan, type LaneSummary, type PlannedView, plannedView } from '../../shared/contracts/plan.ts';
-import type { FailureRecord } from '../../shared/contracts/records.ts';
-import { type PlanSweepResult, planSweepInput } from '../../shared/contracts/stage-messages.ts';
+import {
+  type GroupPlan,
+  groupRow,
+  type LaneSummary,
+  type PlannedView,
+  plannedView,
+} from '../../shared/contracts/plan.ts';
+import { type AttemptLog, failureRecord } from '../../shared/contracts/records.ts';
 import { laneOf } from '../../shared/contracts/run.ts';
+import { type PlanSweepResult, planSweepInput } from '../../shared/contracts/stage-messages.ts';
 import { keys, requestHash } from '../../shared/keys.ts';
 import { laneQueue } from '../../shared/naming.ts';
 import type { ObjectStore } from '../../shared/ports/object-store.ts';
-import { listedHashes, loadRun, type RunContext, readStoredBenchmark } from '../../shared/stages/run-context.ts';
+import {
+  listedHashes,
+  loadRun,
+  type RunContext,
+  readStoredBenchmark,
+} from '../../shared/stages/run-context.ts';
+import { readStored, readStoredLines } from '../../shared/stages/stored-json.ts';
 
 export interface PlanSweepPorts {
   store: ObjectStore;
@@ -70,8 +82,14 @@ const writePlan = async (ports: PlanSweepPorts, context: RunContext): Promise<vo
       plans.set(modalities, plan);
       await writeGroups(store, run, plan, benchmark, inputs, media);
     }
-    await store.putLines(keys.run.laneGroups(run, lane.id), plan.groups.map((group) => JSON.stringify(group)));
-    await store.putLines(keys.run.laneViews(run, lane.id), plan.views.map((view) => JSON.stringify(view)));
+    await store.putLines(
+      keys.run.laneGroups(run, lane.id),
+      plan.groups.map((group) => JSON.stringify(group)),
+    );
+    await store.putLines(
+      keys.run.laneViews(run, lane.id),
+      plan.views.map((view) => JSON.stringify(view)),
+    );
     const summary = summarizeLane(lane.id, plan);
     await store.put(keys.run.laneSummary(run, lane.id), `${JSON.stringify(summary, null, 2)}\n`);
     summaries.push(summary);
@@ -138,9 +156,14 @@ const writeGroups = async (
 const forgetErrors = async (store: ObjectStore, run: string, lane: string): Promise<void> => {
   const prefix = keys.lane.failures(run, lane);
   for await (const key of store.list(prefix)) {
-    const failure = JSON.parse((await store.getText(key)) ?? 'null') as FailureRecord | null;
+    const failure = await readStored(store, key, failureRecord);
     if (failure === null || failure.refusal) continue;
-    await store.delete(keys.lane.attempts(run, lane, failure.requestId));
+    const { requestId, attempts } = failure;
+    if (attempts.length > 0) {
+      // They were paid for: forgiven, not forgotten.
+      const log: AttemptLog = { v: 1, requestId, attempts, forgiven: attempts.length };
+      await store.put(keys.lane.attempts(run, lane, requestId), JSON.stringify(log));
+    }
     await store.delete(key);
   }
 };
@@ -149,17 +172,15 @@ const writePending = async (store: ObjectStore, run: string, lane: string): Prom
   const replied = await listedHashes(store, keys.lane.requests(run, lane));
   const failed = await listedHashes(store, keys.lane.failures(run, lane));
   const open = new Set<string>();
-  for await (const line of store.lines(keys.run.laneViews(run, lane))) {
-    const view = plannedView.parse(JSON.parse(line));
+  for await (const view of readStoredLines(store, keys.run.laneViews(run, lane), plannedView)) {
     if (!isSettled(view, replied, failed)) open.add(view.viewId);
   }
   let groups = 0;
   async function* pending() {
-    for await (const line of store.lines(keys.run.laneGroups(run, lane))) {
-      const group = JSON.parse(line) as { viewIds: string[] };
+    for await (const group of readStoredLines(store, keys.run.laneGroups(run, lane), groupRow)) {
       if (!group.viewIds.some((viewId) => open.has(viewId))) continue;
       groups += 1;
-      yield line;
+      yield JSON.stringify(group);
     }
   }
   await store.putLines(keys.run.lanePending(run, lane), pending());

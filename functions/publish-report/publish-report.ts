@@ -19,6 +19,7 @@ const publishedSummary = z.looseObject({
     valid: z.number(),
     excluded: z.number(),
     pending: z.number(),
+    open: z.number(),
     calls: z.number(),
     costMicroUsd: z.number().nullable(),
   }),
@@ -47,9 +48,17 @@ export const createPublishReport =
       renderPage({
         title: `turnsweep: ${run}`,
         facts: [
-          ['Views', `${counts.valid} valid, ${counts.excluded} excluded, ${counts.pending} awaiting review`],
+          [
+            'Views',
+            `${counts.valid} valid, ${counts.excluded} excluded, ${counts.pending} awaiting review, ${counts.open} open`,
+          ],
           ['Calls', String(counts.calls)],
-          ['Cost', counts.costMicroUsd === null ? 'unknown (a price is missing)' : `$${(counts.costMicroUsd / 1e6).toFixed(2)}`],
+          [
+            'Cost',
+            counts.costMicroUsd === null
+              ? 'unknown (a price is missing)'
+              : `$${(counts.costMicroUsd / 1e6).toFixed(2)}`,
+          ],
           ['Contract', contractHash],
           ['Seed', String(seed)],
         ],

@@ -59,10 +59,14 @@ export interface ReportFile {
 
 export interface LaneAggregate {
   lane: string;
-  /** Views with both replies scored, views left out of every denominator, views whose review is pending. */
+  /**
+   * Views with both replies scored, views that a failure keeps out of every denominator, views whose review
+   * is pending, and views without a decision yet.
+   */
   valid: number;
   excluded: number;
   pending: number;
+  open: number;
   /** Final scored rows in the release's order. */
   scoredRows: readonly unknown[];
   /** The lane's own report files. */
@@ -90,7 +94,10 @@ export interface Benchmark<Inputs = unknown, Answers = unknown> {
   answerFiles: readonly string[];
   /** File that lists the SHA-256 of every clip. */
   mediaManifest: string;
-  mediaDigests(file: string, text: string): { sha256ByPath: ReadonlyMap<string, string>; problems: Problem[] };
+  mediaDigests(
+    file: string,
+    text: string,
+  ): { sha256ByPath: ReadonlyMap<string, string>; problems: Problem[] };
 
   /** Reads and checks; `answers` is null where the caller may not see them. */
   read(

@@ -15,5 +15,7 @@ export const costTally = z.strictObject({
   audioInputTokens: z.number().int().nullable(),
   videoInputTokens: z.number().int().nullable(),
   costMicroUsd: z.number().nullable(),
+  /** Failed calls that may have been charged but came without token counts: missing from tokens and cost. */
+  unmeteredCalls: z.number().int(),
 });
 export type CostTally = z.infer<typeof costTally>;

@@ -69,7 +69,10 @@ export const attemptLog = z.strictObject({
   v: z.literal(1),
   requestId: z.string(),
   attempts: z.array(attempt),
+  /** So many of the first attempts do not count against the limit: errors asked again, calls of a stopped lane. */
+  forgiven: z.number().int().nonnegative().default(0),
 });
+export type AttemptLog = z.infer<typeof attemptLog>;
 
 export const viewRow = z.strictObject({
   viewId: z.string(),

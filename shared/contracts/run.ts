@@ -55,7 +55,10 @@ export type RunContract = z.infer<typeof runContract>;
 
 export const storedContract = z.strictObject({ hash: z.string(), contract: runContract });
 
-const backoff = z.strictObject({ baseSeconds: z.number().nonnegative(), maxSeconds: z.number().nonnegative() });
+const backoff = z.strictObject({
+  baseSeconds: z.number().nonnegative(),
+  maxSeconds: z.number().nonnegative(),
+});
 
 export const judgeSettings = z.strictObject({
   provider: z.string(),

@@ -26,7 +26,11 @@ export const turnOutcome = z.strictObject({
   waitSeconds: z.number().int().nonnegative(),
   /** Set with `done`: what the view came to. */
   view: z
-    .strictObject({ viewId: z.string(), outcome: z.enum(['done', 'excluded']), reason: z.string().nullable() })
+    .strictObject({
+      viewId: z.string(),
+      outcome: z.enum(['done', 'excluded']),
+      reason: z.string().nullable(),
+    })
     .nullable(),
 });
 export type TurnOutcome = z.infer<typeof turnOutcome>;

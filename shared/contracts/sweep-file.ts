@@ -54,7 +54,7 @@ const lane = z.strictObject({
       /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
       'must consist of letters, digits, dots, dashes and underscores (at most 64, the first a letter or digit)',
     )
-    .refine((id) => !isFileOfTheRun(id), { error: 'is the name of a file of the run; choose another' }),
+    .refine((id) => !isFileOfTheRun(id), { error: 'must not be the name of a file of the run' }),
   displayName: plainText.optional(),
   family: z.enum(['Omni', 'LVLM', 'LALM']).optional(),
   modalities: channels,

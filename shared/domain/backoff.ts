@@ -3,8 +3,11 @@ export interface Backoff {
   maxSeconds: number;
 }
 
-/** A provider that wants us to wait longer than this cannot serve the lane now (seconds). */
-export const longestWaitSeconds = 300;
+const longestWaitSeconds = 300;
+
+/** True where the provider wants us to wait so long (a daily quota) that it cannot serve now: stop, do not hold on. */
+export const asksToWaitTooLong = (retryAfterSeconds: number | null): boolean =>
+  retryAfterSeconds !== null && retryAfterSeconds > longestWaitSeconds;
 
 /**
  * Whole seconds to wait before attempt `attempt` + 1. The provider's own wish counts where it has one;
@@ -16,7 +19,7 @@ export const waitBeforeRetrySeconds = (
   backoff: Backoff,
   random: number,
 ): number => {
-  if (retryAfterSeconds !== null) return Math.ceil(Math.min(retryAfterSeconds, longestWaitSeconds));
+  if (retryAfterSeconds !== null) return Math.ceil(retryAfterSeconds);
   const ceiling = Math.min(backoff.maxSeconds, backoff.baseSeconds * 2 ** (attempt - 1));
   return Math.ceil(random * ceiling);
 };

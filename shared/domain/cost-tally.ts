@@ -1,5 +1,6 @@
 import type { CostTally } from '../contracts/costs.ts';
 import type { Attempt } from '../contracts/records.ts';
+import { mayBeCharged } from './cost.ts';
 
 const tokenFields = [
   'inputTokens',
@@ -23,6 +24,7 @@ export const emptyTally = (lane: string, phase: CostTally['phase']): CostTally =
   audioInputTokens: 0,
   videoInputTokens: 0,
   costMicroUsd: 0,
+  unmeteredCalls: 0,
 });
 
 /** Sum that stays unknown once a part is unknown. */
@@ -33,7 +35,13 @@ const add = (sum: number | null, part: number | null): number | null =>
 export const bookAttempts = (tally: CostTally, attempts: readonly Attempt[]): void => {
   for (const attempt of attempts) {
     tally.calls += 1;
-    if (attempt.kind !== null) tally.retries[attempt.kind] = (tally.retries[attempt.kind] ?? 0) + 1;
+    if (attempt.kind !== null) {
+      tally.retries[attempt.kind] = (tally.retries[attempt.kind] ?? 0) + 1;
+      if (attempt.usage.inputTokens === null && attempt.usage.outputTokens === null) {
+        if (mayBeCharged(attempt)) tally.unmeteredCalls += 1;
+        continue;
+      }
+    }
     for (const field of tokenFields) tally[field] = add(tally[field], attempt.usage[field]);
     tally.costMicroUsd = add(tally.costMicroUsd, attempt.costMicroUsd);
   }

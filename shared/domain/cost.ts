@@ -21,6 +21,10 @@ export const callCostMicroUsd = (usage: Usage, price: Price | null): number | nu
   );
 };
 
+/** False for calls that were surely not charged: no connection, or an HTTP status that refuses. */
+export const mayBeCharged = (call: { httpStatus: number | null; kind: string | null }): boolean =>
+  call.kind !== 'connect_failed' && (call.httpStatus === null || call.httpStatus === 200);
+
 /** The most that a call can cost whose prompt has about `inputTokens`: what a budget reserves. */
 export const reservationMicroUsd = (inputTokens: number, maxTokens: number, price: Price): number =>
   Math.ceil(inputTokens * price.inputPerMTok + maxTokens * price.outputPerMTok);

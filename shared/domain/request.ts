@@ -15,9 +15,7 @@ export interface ClipPart {
 export type FrozenPart = TextPart | ClipPart;
 
 /** An assistant turn is never text of the benchmark: it is bound to the raw reply of another request. */
-export type FrozenMessage =
-  | { role: 'user'; content: FrozenPart[] }
-  | { role: 'assistant'; replyOf: string };
+export type FrozenMessage = { role: 'user'; content: FrozenPart[] } | { role: 'assistant'; replyOf: string };
 
 /** One frozen call. Identity is `requestId`, never the content. */
 export interface FrozenRequest {
@@ -34,9 +32,7 @@ export interface ResolvedClip {
 
 export type ResolvedPart = TextPart | ResolvedClip;
 
-export type ResolvedMessage =
-  | { role: 'user'; content: ResolvedPart[] }
-  | { role: 'assistant'; text: string };
+export type ResolvedMessage = { role: 'user'; content: ResolvedPart[] } | { role: 'assistant'; text: string };
 
 /** A request with its native history filled in and the channels of the lane applied. */
 export interface ResolvedRequest {

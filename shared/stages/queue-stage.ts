@@ -29,16 +29,19 @@ export interface QueueStageOptions<Message extends { taskToken: string }> {
   onError: (error: unknown, context: { stage: string; messageId: string; receiveCount: number }) => void;
 }
 
-const answered = 'answered';
 const answeredForSeconds = 86_400;
+
+const leaseOf = (token: string): string =>
+  `token/${createHash('sha256').update(token).digest('hex').slice(0, 32)}`;
 
 /**
  * Wraps a stage's core as the handler of a queue's event source: parse, run, answer the task token.
  *
  * A message may be delivered twice, also at the same time. The lease on its task token lets one
- * delivery work; a delivery that comes after the answer is dropped. An exception leaves the message to
- * be redelivered (crash recovery only: expected failures are outcomes); at the last receive the token is
- * failed with `MessagePoisoned`, so that the workflow goes on while the message goes to the dead letters.
+ * delivery work and is kept once that has answered, so that no other ever works; a delivery that comes
+ * after the answer is dropped. An exception leaves the message to be redelivered (crash recovery only:
+ * expected failures are outcomes); at the last receive the token is failed with `MessagePoisoned`, so
+ * that the workflow goes on while the message goes to the dead letters.
  */
 export const createQueueStage =
   <Message extends { taskToken: string }>(options: QueueStageOptions<Message>) =>
@@ -62,10 +65,11 @@ const handleRecord = async <Message extends { taskToken: string }>(
     options.onError(new Error('message without a task token'), context(options.stage, record, receiveCount));
     return false;
   }
-  const lease = `token/${createHash('sha256').update(token).digest('hex').slice(0, 32)}`;
+  const lease = leaseOf(token);
+  const answered = `${lease}/answered`;
   const owner = randomUUID();
   if (!(await ledger.takeLease(lease, owner, options.visibilitySeconds))) {
-    return (await ledger.leaseOwner(lease)) === answered;
+    return (await ledger.leaseOwner(answered)) !== null;
   }
   try {
     const message = options.schema.safeParse(JSON.parse(record.body));
@@ -80,8 +84,8 @@ const handleRecord = async <Message extends { taskToken: string }>(
     }
     return false;
   }
-  await ledger.releaseLease(lease, owner);
-  await ledger.takeLease(lease, answered, answeredForSeconds);
+  await ledger.takeLease(lease, owner, answeredForSeconds);
+  await ledger.takeLease(answered, owner, answeredForSeconds);
   return true;
 };
 

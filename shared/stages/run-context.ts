@@ -1,8 +1,10 @@
+import type { z } from 'zod';
 import type { Benchmark } from '../benchmarks/benchmark.ts';
 import { type RunContract, type RunSettings, runSettings, storedContract } from '../contracts/run.ts';
 import { errorNames, ProblemsFound, TurnsweepError } from '../errors.ts';
 import { keys } from '../keys.ts';
 import type { ObjectStore } from '../ports/object-store.ts';
+import { readStored } from './stored-json.ts';
 
 export interface RunContext {
   hash: string;
@@ -10,20 +12,18 @@ export interface RunContext {
   settings: RunSettings;
 }
 
-const required = async (store: ObjectStore, key: string): Promise<string> => {
-  const text = await store.getText(key);
-  if (text === null) {
-    throw new TurnsweepError(errorNames.objectMissing, 'this is not a run, or its start did not finish', {
-      where: key,
-      remedy: 'start it with `turnsweep run`',
-    });
-  }
-  return text;
+const required = async <T>(store: ObjectStore, key: string, schema: z.ZodType<T>): Promise<T> => {
+  const found = await readStored(store, key, schema);
+  if (found !== null) return found;
+  throw new TurnsweepError(errorNames.objectMissing, 'this is not a run, or its start did not finish', {
+    where: key,
+    remedy: 'start it with `turnsweep run`',
+  });
 };
 
 export const loadRun = async (store: ObjectStore, run: string): Promise<RunContext> => {
-  const { hash, contract } = storedContract.parse(JSON.parse(await required(store, keys.run.contract(run))));
-  const settings = runSettings.parse(JSON.parse(await required(store, keys.run.settings(run))));
+  const { hash, contract } = await required(store, keys.run.contract(run), storedContract);
+  const settings = await required(store, keys.run.settings(run), runSettings);
   return { hash, contract, settings };
 };
 

@@ -13,7 +13,15 @@ const mayImport: Record<string, readonly string[]> = {
   'shared/ports': ['shared/(root)', 'shared/domain', 'shared/contracts'],
   'shared/providers': ['shared/(root)', 'shared/domain', 'shared/contracts', 'shared/ports'],
   'shared/adapters': ['shared/(root)', 'shared/domain', 'shared/contracts', 'shared/ports'],
-  'shared/stages': ['shared/(root)', 'shared/domain', 'shared/contracts', 'shared/ports', 'shared/benchmarks'],
+  'shared/stages': [
+    'shared/(root)',
+    'shared/domain',
+    'shared/contracts',
+    'shared/ports',
+    'shared/benchmarks',
+  ],
+  /** Puts ports and stages together for AWS, as `local/home.ts` does for one machine. */
+  'shared/(wiring)': ['shared'],
   report: [],
   functions: ['shared', 'report'],
   local: ['shared', 'functions'],
@@ -22,6 +30,7 @@ const mayImport: Record<string, readonly string[]> = {
 };
 
 const roomOf = (file: string): string => {
+  if (file === 'shared/adapters/aws/stage-environment.ts') return 'shared/(wiring)';
   const [first, second, ...rest] = file.split('/');
   if (first !== 'shared') return first!;
   return rest.length === 0 ? 'shared/(root)' : `shared/${second}`;
@@ -35,7 +44,9 @@ const filesBelow = (folder: string): string[] =>
   });
 
 const importsOf = (file: string): string[] =>
-  [...readFileSync(path.join(root, file), 'utf8').matchAll(/(?:from|import\()\s*'([^']+)'/g)].map((match) => match[1]!);
+  [...readFileSync(path.join(root, file), 'utf8').matchAll(/(?:from|import\()\s*'([^']+)'/g)].map(
+    (match) => match[1]!,
+  );
 
 const sources = ['shared', 'functions', 'local', 'cli', 'report', 'mock'].flatMap(filesBelow);
 
@@ -49,7 +60,8 @@ describe('imports', () => {
         const targetRoom = roomOf(imported);
         const allowed = mayImport[room] ?? [];
         const isAllowed =
-          targetRoom === room || allowed.some((name) => targetRoom === name || targetRoom.startsWith(`${name}/`));
+          targetRoom === room ||
+          allowed.some((name) => targetRoom === name || targetRoom.startsWith(`${name}/`));
         if (!isAllowed) breaches.push(`${file} imports ${imported}`);
       }
     }
@@ -58,13 +70,14 @@ describe('imports', () => {
   });
 
   it('never lead from one stage or one benchmark to another', () => {
-    const cells = (file: string) =>
-      /^(functions\/[^/]+|shared\/benchmarks\/[^/]+)\//.exec(file)?.[1] ?? null;
+    const cells = (file: string) => /^(functions\/[^/]+|shared\/benchmarks\/[^/]+)\//.exec(file)?.[1] ?? null;
     const breaches = sources.flatMap((file) =>
       importsOf(file)
         .filter((name) => name.startsWith('.'))
         .map((name) => path.posix.normalize(`${path.posix.dirname(file)}/${name}`))
-        .filter((imported) => cells(file) !== null && cells(imported) !== null && cells(file) !== cells(imported))
+        .filter(
+          (imported) => cells(file) !== null && cells(imported) !== null && cells(file) !== cells(imported),
+        )
         .map((imported) => `${file} imports ${imported}`),
     );
     expect(breaches).toEqual([]);

@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { referenceRelease, sweepFile, temporaryFolder, turnsweep } from '../support/command-line.ts';
 
 const hasReference = existsSync(referenceRelease);
-if (!hasReference) console.warn('the public release is not beside this checkout: recorded runs are not replayed');
+if (!hasReference)
+  console.warn('the public release is not beside this checkout: recorded runs are not replayed');
 
 const text = (...names: string[]): string => readFileSync(path.join(...names), 'utf8');
 const json = (...names: string[]): unknown => JSON.parse(text(...names));
@@ -25,7 +26,9 @@ const recordedRuns = [
 const releaseWithSelection = (folder: string, recorded: (typeof recordedRuns)[number]): string => {
   const copy = path.join(folder, 'release');
   cpSync(referenceRelease, copy, { recursive: true });
-  const contract = json(referenceRelease, 'examples', recorded.folder, 'run_contract.reduced.json') as { task_ids: string[] };
+  const contract = json(referenceRelease, 'examples', recorded.folder, 'run_contract.reduced.json') as {
+    task_ids: string[];
+  };
   writeFileSync(path.join(copy, 'data', 'selection.json'), JSON.stringify({ task_ids: contract.task_ids }));
   return copy;
 };
@@ -82,15 +85,28 @@ describe.runIf(hasReference)('a recorded run of the release', () => {
       if (existsSync(path.join(release, file))) expect(json(ours, file)).toEqual(json(release, file));
     }
     if (existsSync(path.join(release, 'report/groups.csv'))) {
-      expect(text(ours, 'report/groups.csv')).toBe(text(release, 'report/groups.csv').replaceAll('\r\n', '\n'));
+      expect(text(ours, 'report/groups.csv')).toBe(
+        text(release, 'report/groups.csv').replaceAll('\r\n', '\n'),
+      );
     }
     const replies = (file: string) =>
-      new Map((rows(file) as { request_id: string; raw_text: string }[]).map((row) => [row.request_id, row.raw_text]));
+      new Map(
+        (rows(file) as { request_id: string; raw_text: string }[]).map((row) => [
+          row.request_id,
+          row.raw_text,
+        ]),
+      );
     const replayed = replies(path.join(ours, 'predictions.jsonl'));
     expect(replayed.size).toBe(recorded.requests);
     expect(replayed).toEqual(replies(path.join(release, 'predictions.jsonl')));
-    const summary = json(out, 'report/summary.json') as { counts: { valid: number; views: number; calls: number } };
-    expect(summary.counts).toMatchObject({ valid: recorded.views, views: recorded.views, calls: recorded.requests });
+    const summary = json(out, 'report/summary.json') as {
+      counts: { valid: number; views: number; calls: number };
+    };
+    expect(summary.counts).toMatchObject({
+      valid: recorded.views,
+      views: recorded.views,
+      calls: recorded.requests,
+    });
   });
 
   it('without a judge leaves reviews pending, and takes them from a cache later', async () => {
@@ -115,7 +131,12 @@ describe.runIf(hasReference)('a recorded run of the release', () => {
     const folder = temporaryFolder();
     const sweep = sweepFile(folder, {
       ...sweepOf(referenceRelease, recorded),
-      benchmark: { kind: 'return', release: referenceRelease, manifest: 'data/preview_manifest.json', verifyMedia: false },
+      benchmark: {
+        kind: 'return',
+        release: referenceRelease,
+        manifest: 'data/preview_manifest.json',
+        verifyMedia: false,
+      },
     });
 
     const ran = await turnsweep(['run', sweep, '--out', path.join(folder, 'out')]);

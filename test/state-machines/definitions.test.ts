@@ -37,14 +37,18 @@ describe('state machine files', () => {
   });
 
   it('catch and retry only errors that exist', () => {
-    const named = collect((object) => (Array.isArray(object.ErrorEquals) ? (object.ErrorEquals as string[]) : []));
+    const named = collect((object) =>
+      Array.isArray(object.ErrorEquals) ? (object.ErrorEquals as string[]) : [],
+    );
     const known = new Set<string>(Object.values(errorNames));
     expect(named.length).toBeGreaterThan(0);
     expect(named.filter((name) => !/^(States|Lambda)\./.test(name) && !known.has(name))).toEqual([]);
   });
 
   it('list the time-out wherever they list a missed heartbeat', () => {
-    const lists = collect((object) => (Array.isArray(object.ErrorEquals) ? [object.ErrorEquals as string[]] : []));
+    const lists = collect((object) =>
+      Array.isArray(object.ErrorEquals) ? [object.ErrorEquals as string[]] : [],
+    );
     for (const list of lists) {
       expect(list.includes('States.HeartbeatTimeout')).toBe(list.includes('States.Timeout'));
     }
@@ -54,18 +58,26 @@ describe('state machine files', () => {
     const tasks = collect((object) => (object.Type === 'Task' ? [object] : []));
     expect(tasks.length).toBeGreaterThan(7);
     expect(tasks.filter((task) => task.TimeoutSeconds === undefined)).toEqual([]);
-    const retries = collect((object) => (Array.isArray(object.Retry) ? (object.Retry as { [key: string]: Json }[]) : []));
-    expect(retries.filter((retry) => retry.JitterStrategy !== 'FULL' || retry.MaxDelaySeconds === undefined)).toEqual([]);
+    const retries = collect((object) =>
+      Array.isArray(object.Retry) ? (object.Retry as { [key: string]: Json }[]) : [],
+    );
+    expect(
+      retries.filter((retry) => retry.JitterStrategy !== 'FULL' || retry.MaxDelaySeconds === undefined),
+    ).toEqual([]);
   });
 
   it('call every stage by the name of its folder', () => {
-    const functions = collect((object) => (typeof object.FunctionName === 'string' ? [object.FunctionName] : []));
+    const functions = collect((object) =>
+      typeof object.FunctionName === 'string' ? [object.FunctionName] : [],
+    );
     const stageOf = (name: string) =>
       name
         .slice(2, -'Function}'.length)
         .replace(/([a-z])([A-Z])/g, '$1-$2')
         .toLowerCase();
     const queued = ['generate-turns', 'judge-answers'];
-    expect([...new Set(functions.map(stageOf)), ...queued].sort()).toEqual(Object.keys(scopes).sort());
+    const scheduled = ['start-sweep'];
+    const called = [...new Set(functions.map(stageOf)), ...queued, ...scheduled];
+    expect(called.sort()).toEqual(Object.keys(scopes).sort());
   });
 });

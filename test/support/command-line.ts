@@ -7,7 +7,7 @@ import { stringify } from 'yaml';
 
 export const projectRoot = path.join(import.meta.dirname, '..', '..');
 export const referenceRelease = path.join(projectRoot, '..', 'shared', 'reference', 'return-release');
-const main = path.join(projectRoot, 'cli', 'main.ts');
+export const main = path.join(projectRoot, 'cli', 'main.ts');
 
 export interface CommandResult {
   code: number | null;
@@ -19,18 +19,22 @@ export interface CommandResult {
 export interface RunningCommand {
   pid: number;
   kill(signal: NodeJS.Signals): void;
+  /** What it has written so far. */
+  output(): { stdout: string; stderr: string };
   ended: Promise<CommandResult>;
 }
 
 /** Starts the real command line as a process of its own. */
 export const startCommand = (
   args: readonly string[],
-  options: { env?: Record<string, string>; cwd?: string } = {},
+  options: { env?: Record<string, string>; cwd?: string; uid?: number; gid?: number } = {},
 ): RunningCommand => {
   const child = spawn(process.execPath, [main, ...args], {
     cwd: options.cwd ?? projectRoot,
     env: { ...process.env, NO_COLOR: '1', ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
+    uid: options.uid,
+    gid: options.gid,
   });
   const output = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output.stdout += text));
@@ -39,7 +43,7 @@ export const startCommand = (
     child.once('error', reject);
     child.once('close', (code, signal) => resolve({ code, signal, ...output }));
   });
-  return { pid: child.pid!, kill: (signal) => child.kill(signal), ended };
+  return { pid: child.pid!, kill: (signal) => child.kill(signal), output: () => output, ended };
 };
 
 export const turnsweep = (

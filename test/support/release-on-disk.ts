@@ -6,7 +6,8 @@ import { buildRelease } from './return-release-builder.ts';
 /** Bytes that differ per clip and look enough like MP4 or WAV for a provider that checks beginnings. */
 const clipBytes = (file: string): Buffer => {
   const label = Buffer.from(file);
-  if (file.endsWith('.mp4')) return Buffer.concat([Buffer.from('\0\0\0\x18ftypisom\0\0\x02\0isomiso2', 'latin1'), label]);
+  if (file.endsWith('.mp4'))
+    return Buffer.concat([Buffer.from('\0\0\0\x18ftypisom\0\0\x02\0isomiso2', 'latin1'), label]);
   const header = Buffer.alloc(44);
   header.write('RIFF', 0);
   header.writeUInt32LE(36 + label.length, 4);

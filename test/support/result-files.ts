@@ -1,11 +1,15 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 
+/** Without what a killed process left half written. */
+const visibleNames = (folder: string): string[] =>
+  readdirSync(folder).filter((name) => !name.startsWith('.'));
+
 /** Every file below a folder by relative path, as text. */
 export const filesBelow = (folder: string, under = ''): Record<string, string> =>
   Object.assign(
     {},
-    ...readdirSync(path.join(folder, under)).map((name) => {
+    ...visibleNames(path.join(folder, under)).map((name) => {
       const file = path.join(under, name);
       if (statSync(path.join(folder, file)).isDirectory()) return filesBelow(folder, file);
       return { [file]: readFileSync(path.join(folder, file), 'utf8') };

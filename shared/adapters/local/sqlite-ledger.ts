@@ -42,7 +42,7 @@ interface AccountRow {
 const remedies: Readonly<Record<number, string>> = {
   5: 'close the other program that uses it and run again',
   8: 'choose a folder that you may write to',
-  10: 'check the disk, then run again',
+  10: 'free disk space if the disk is full, else check the disk, then run again',
   11: 'the file is damaged: remove it, only the figures of spend are lost',
   13: 'free disk space and run again',
   14: 'check permissions of its folder',

@@ -21,7 +21,13 @@ import { parseJudgeReply } from './judge-reply.ts';
 import { parseMediaDigests } from './media-digests.ts';
 import { groupViews, laneTasks, planViews, toFrozenRequest } from './plan.ts';
 import { type Release, readRelease, selectTasks } from './read.ts';
-import { type AnswerRow, type Interface, interfaces, mediaDigestsFile, type TaskRow } from './release-format.ts';
+import {
+  type AnswerRow,
+  type Interface,
+  interfaces,
+  mediaDigestsFile,
+  type TaskRow,
+} from './release-format.ts';
 import { cellsCsv, groupsCsv, jsonl, laddersCsv, modelsCsv } from './report-tables.ts';
 import { reviewIdentity, reviewKey } from './review-identity.ts';
 import { byRequestId, type RequestOutcome, type ScoredRecord, toScoredRecord } from './scored-record.ts';
@@ -184,7 +190,10 @@ export const returnBenchmark: Benchmark<Inputs, Answers> = {
         items.map((_, index) => itemId(index)),
       );
       if (!parsed.ok) return parsed;
-      return { ok: true, verdicts: new Map(items.map((item, index) => [item.key, parsed.verdicts.get(itemId(index))!])) };
+      return {
+        ok: true,
+        verdicts: new Map(items.map((item, index) => [item.key, parsed.verdicts.get(itemId(index))!])),
+      };
     },
   },
 
@@ -281,11 +290,14 @@ export const returnBenchmark: Benchmark<Inputs, Answers> = {
   exportLane,
 };
 
-/** Views whose only fault is an outstanding review, and the rest. */
-const splitExcluded = (report: LaneReport): { excluded: number; pending: number } => {
-  const isPending = (reason: string | null) => reason === null || reason === 'review_pending';
-  const pending = report.excludedItems.filter(
-    (item) => isPending(item.control_reason) && isPending(item.history_reason),
-  ).length;
-  return { excluded: report.excludedItems.length - pending, pending };
+/** Views that are not valid, by what they lack: a failure counts before a missing reply, that before a review. */
+const splitExcluded = (report: LaneReport): { excluded: number; pending: number; open: number } => {
+  const counts = { excluded: 0, pending: 0, open: 0 };
+  for (const { control_reason, history_reason } of report.excludedItems) {
+    const reasons = [control_reason, history_reason].filter((reason) => reason !== null);
+    if (reasons.every((reason) => reason === 'review_pending')) counts.pending += 1;
+    else if (reasons.every((reason) => reason === 'review_pending' || reason === 'missing')) counts.open += 1;
+    else counts.excluded += 1;
+  }
+  return counts;
 };

@@ -79,14 +79,18 @@ export const exportLane: Benchmark<Inputs, unknown>['exportLane'] = (inputs, wan
   const rows = wanted.scoredRows as readonly ScoredRecord[];
   const scores = new Map(rows.map((row) => [row.request_id, row]));
   const report = aggregateLane(tasks, wanted.interfaces, (id) => scores.get(id));
-  const requestIds = planViews(tasks, wanted.interfaces as readonly Interface[]).flatMap((view) => view.requestIds);
+  const requestIds = planViews(tasks, wanted.interfaces as readonly Interface[]).flatMap(
+    (view) => view.requestIds,
+  );
   const replyOf = (requestId: string): string | null => {
     const found = record(requestId);
     return found !== null && 'rawText' in found ? found.rawText : null;
   };
   const predictions = exportOrder(new Set(requestIds), inputs.inputs).flatMap((requestId) => {
     const found = record(requestId);
-    return found === null ? [] : [predictionRow(requestId, found, title.model, scores.has(requestId), replyOf)];
+    return found === null
+      ? []
+      : [predictionRow(requestId, found, title.model, scores.has(requestId), replyOf)];
   });
   const file = (path: string, content: string): ReportFile => ({ path: `${title.id}/${path}`, content });
   return [

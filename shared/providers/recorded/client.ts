@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { CallOutcome, ErrorKind } from '../../domain/outcome.ts';
 import { unknownUsage } from '../../domain/outcome.ts';
 import type { ClipCounts, ResolvedRequest } from '../../domain/request.ts';
-import { errorNames, TurnsweepError } from '../../errors.ts';
+import { errorNames, type Problem, TurnsweepError } from '../../errors.ts';
 import type { ModelClient } from '../../ports/model-client.ts';
 import { cleanMessage } from '../openai-compatible/errors.ts';
 import { readUsage } from '../openai-compatible/usage.ts';
@@ -69,36 +69,47 @@ const inputOnly = (tokens: unknown) => ({ inputTokens: readUsage({ prompt_tokens
 const sameReply = (a: RecordedRow, b: RecordedRow): boolean =>
   a.status === b.status && a.raw_text === b.raw_text && JSON.stringify(a.error) === JSON.stringify(b.error);
 
-const loadRecording = async (
-  lines: AsyncIterable<string>,
-  origin: string,
-): Promise<Map<string, RecordedRow>> => {
+/** Reads a recording whole; every line that cannot be used is told, with its 1-based number. */
+const readRecording = async (lines: Lines) => {
   const rows = new Map<string, RecordedRow>();
-  const invalid = (what: string, line: number, cause?: unknown) =>
-    new TurnsweepError(errorNames.benchmarkInvalid, what, { where: `${origin}:${line}`, cause });
-  let number = 0;
-  for await (const line of lines) {
-    number += 1;
-    if (line.trim() === '') continue;
+  const problems: { line: number; message: string }[] = [];
+  let line = 0;
+  const fault = (message: string) => problems.push({ line, message });
+  for await (const text of lines) {
+    line += 1;
+    if (text.trim() === '') continue;
     let value: unknown;
     try {
-      value = JSON.parse(line);
-    } catch (cause) {
-      throw invalid('recording has a line that is not JSON', number, cause);
+      value = JSON.parse(text);
+    } catch {
+      fault('recording has a line that is not JSON');
+      continue;
     }
     const parsed = recordedRow.safeParse(value);
     if (!parsed.success) {
       const issue = parsed.error.issues[0];
-      throw invalid(`recorded reply is not valid: ${issue?.path.join('.')}: ${issue?.message}`, number);
+      fault(`recorded reply is not valid: ${issue?.path.join('.')}: ${issue?.message}`);
+      continue;
     }
     const row = parsed.data;
     const first = rows.get(row.request_id);
-    if (first && !sameReply(first, row)) {
-      throw invalid(`recording has two different replies to ${row.request_id}`, number);
-    }
+    if (first && !sameReply(first, row)) fault(`recording has two different replies to ${row.request_id}`);
     rows.set(row.request_id, first ?? row);
   }
-  return rows;
+  return { rows, problems };
+};
+
+type Lines = Iterable<string> | AsyncIterable<string>;
+
+/** Faults of a recording, to be told before a run begins; empty for one that can be replayed. */
+export const recordingProblems = async (origin: string, lines: Lines): Promise<Problem[]> =>
+  (await readRecording(lines)).problems.map((problem) => ({ file: origin, ...problem }));
+
+const loadRecording = async (lines: Lines, origin: string): Promise<Map<string, RecordedRow>> => {
+  const { rows, problems } = await readRecording(lines);
+  const [first] = problems;
+  if (first === undefined) return rows;
+  throw new TurnsweepError(errorNames.benchmarkInvalid, first.message, { where: `${origin}:${first.line}` });
 };
 
 const clipsOf = (request: ResolvedRequest): ClipCounts => {

@@ -1,0 +1,4 @@
+import { taskHandler } from '../../shared/adapters/aws/stage-environment.ts';
+import { createExcludeRequest } from './exclude-request.ts';
+
+export const handler = taskHandler('exclude-request', createExcludeRequest);

@@ -1,0 +1,4 @@
+import { taskHandler } from '../../shared/adapters/aws/stage-environment.ts';
+import { createPublishReport } from './publish-report.ts';
+
+export const handler = taskHandler('publish-report', createPublishReport);

@@ -1,0 +1,3 @@
+import { createEvaluatorApp } from './evaluator-app.ts';
+
+createEvaluatorApp().synth();

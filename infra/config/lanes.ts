@@ -1,0 +1,79 @@
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { laneQueue, queueResourceName } from '../../shared/naming.ts';
+
+/** Bounds of an event source mapping's MaximumConcurrency; a lane of one slot cannot be had with it. */
+const slots = z.number().int().min(2).max(1000);
+/** A function lives 900 s at most; below 60 s no call with its reply fits. */
+const timeoutSeconds = z.number().int().min(60).max(900);
+const secret = z
+  .string()
+  .regex(/^[A-Z][A-Z0-9_]*$/, 'the name of a provider key, as apiKeyEnv in a sweep file');
+
+/** GPU memory of one device: lanes of a class share a compute environment. */
+export const gpuMemoryClasses = ['24GB', '48GB', '80GB'] as const;
+export type GpuMemoryClass = (typeof gpuMemoryClasses)[number];
+
+/**
+ * Folder names of a run. In a policy a star also stands for slashes, so a lane of such a name would have its
+ * plan inside what another stage may write.
+ */
+const reservedIds = ['plan', 'lanes', 'judging', 'scores', 'report', 'inputs', 'answers'];
+const id = z
+  .string()
+  .min(1)
+  .refine((name) => !reservedIds.includes(name), 'the name of a folder of every run');
+
+const hostedLane = z.strictObject({
+  id,
+  kind: z.literal('hosted'),
+  maxInFlight: slots,
+  timeoutSeconds,
+  secret: secret.optional(),
+});
+
+const gpuLane = z.strictObject({
+  id,
+  kind: z.literal('gpu'),
+  maxInFlight: z.number().int().min(1).max(1000),
+  timeoutSeconds,
+  gpuMemory: z.enum(gpuMemoryClasses),
+  gpus: z.number().int().min(1).max(8).default(1),
+  secret: secret.optional(),
+});
+
+const lanesFile = z
+  .strictObject({
+    judge: z.strictObject({ maxInFlight: slots, timeoutSeconds, secret: secret.optional() }),
+    lanes: z.array(z.discriminatedUnion('kind', [hostedLane, gpuLane])).min(1),
+  })
+  .superRefine(({ lanes }, context) => {
+    const owners = new Map<string, string>();
+    for (const lane of lanes) {
+      const name = queueResourceName(laneQueue(lane.id));
+      const owner = owners.get(name);
+      if (owner !== undefined) {
+        context.addIssue({
+          code: 'custom',
+          message: `lanes ${owner} and ${lane.id} would share the queue ${name}`,
+        });
+      }
+      owners.set(name, lane.id);
+    }
+  });
+
+export type LanesConfig = z.output<typeof lanesFile>;
+export type Lane = LanesConfig['lanes'][number];
+export type HostedLane = Extract<Lane, { kind: 'hosted' }>;
+export type GpuLane = Extract<Lane, { kind: 'gpu' }>;
+
+export const isHosted = (lane: Lane): lane is HostedLane => lane.kind === 'hosted';
+export const isGpu = (lane: Lane): lane is GpuLane => lane.kind === 'gpu';
+
+/** Lanes of a deployment: a new model is a new entry there, no code. Throws `ZodError` naming the entry. */
+export const readLanes = (file: string): LanesConfig =>
+  lanesFile.parse(JSON.parse(readFileSync(file, 'utf8')));
+
+/** Provider keys that some lane or the judge names, each once. */
+export const secretNames = (config: LanesConfig): string[] =>
+  [...new Set([config.judge, ...config.lanes].flatMap(({ secret: name }) => name ?? []))].sort();

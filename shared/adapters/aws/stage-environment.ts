@@ -1,0 +1,386 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { S3Client } from '@aws-sdk/client-s3';
+import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import { SFNClient } from '@aws-sdk/client-sfn';
+import { SQSClient } from '@aws-sdk/client-sqs';
+import type { z } from 'zod';
+import type { Benchmark } from '../../benchmarks/benchmark.ts';
+import { benchmarkOf } from '../../benchmarks/registry.ts';
+import {
+  type JudgeSettings,
+  judgeAssignment,
+  type LaneContract,
+  type LaneRunSettings,
+  laneOf,
+} from '../../contracts/run.ts';
+import { stageEnvironment } from '../../contracts/stage-environment.ts';
+import {
+  type GenerateTurnsMessage,
+  generateTurnsMessage,
+  type JudgeAnswersMessage,
+  judgeAnswersMessage,
+  type TurnOutcome,
+} from '../../contracts/stage-messages.ts';
+import { keys } from '../../keys.ts';
+import { judgeDimension, metricNames, metricNamespace } from '../../metric-names.ts';
+import { deployedName, laneAccount, queueUrlOf, runAccount, secretResourceName } from '../../naming.ts';
+import type { ChatCaller } from '../../ports/chat-caller.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Ledger } from '../../ports/ledger.ts';
+import type { ModelClient } from '../../ports/model-client.ts';
+import type { ObjectStore } from '../../ports/object-store.ts';
+import type { Random } from '../../ports/random.ts';
+import type { Workflow } from '../../ports/workflow.ts';
+import { createChatCallerFor, createModelClient } from '../../providers/registry.ts';
+import { type StageName, scopes } from '../../scopes.ts';
+import { createClipSource } from '../../stages/clip-source.ts';
+import { type BatchResponse, createQueueStage, type QueueEvent } from '../../stages/queue-stage.ts';
+import { loadRun } from '../../stages/run-context.ts';
+import { objectDamaged, readStored } from '../../stages/stored-json.ts';
+import { scopeObjectStore } from '../local/scoped-object-store.ts';
+import { createSystemClock } from '../local/system-clock.ts';
+import { createDynamodbLedger } from './dynamodb-ledger.ts';
+import { createEmfMetrics } from './emf-metrics.ts';
+import { createS3ObjectStore } from './s3-object-store.ts';
+import { createSecretsManagerSecrets } from './secrets-manager-secrets.ts';
+import { createSqsStageQueue } from './sqs-stage-queue.ts';
+import { createStepFunctionsWorkflow } from './step-functions-workflow.ts';
+import { createStructuredLog } from './structured-log.ts';
+
+/** What the Lambda runtime tells of an invocation, as far as a stage needs it. */
+export interface Invocation {
+  getRemainingTimeInMillis(): number;
+}
+
+/** An SQS event as Lambda delivers it; the receipt lets a failed message come back sooner. */
+export interface DeliveredEvent extends QueueEvent {
+  Records: readonly (QueueEvent['Records'][number] & { receiptHandle: string; eventSourceARN: string })[];
+}
+
+/** Left over after a call for recording its reply and answering the token. */
+const recordingMs = 15_000;
+/** Settings of a run may change between two starts: a warm function looks again after this time. */
+const settingsKeptMs = 300_000;
+/** Encoded clips in a small function's memory. */
+const clipCacheBytes = 24 * 1024 * 1024;
+/** A message whose delivery threw comes back after 1, 5 and 15 minutes: together longer than a short outage. */
+const returnSeconds = [60, 300, 900];
+
+const environment = stageEnvironment.parse(process.env);
+const clock: Clock = createSystemClock();
+const random: Random = { next: Math.random };
+
+// Made at load where a stage uses them; what it does not use stays out of its bundle.
+/* @__NO_SIDE_EFFECTS__ */
+const once = <T>(make: () => T): (() => T) => {
+  let made: { value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+};
+const bucket = once(() =>
+  createS3ObjectStore({
+    // An endpoint of one's own (an emulator, a private link) has no names for single buckets.
+    client: new S3Client({ forcePathStyle: process.env.AWS_ENDPOINT_URL !== undefined }),
+    bucket: environment.TURNSWEEP_BUCKET,
+  }),
+);
+const ledgerTable = once(() =>
+  createDynamodbLedger({ client: new DynamoDBClient(), table: environment.TURNSWEEP_LEDGER_TABLE, clock }),
+);
+const stepFunctions = once(() => createStepFunctionsWorkflow({ client: new SFNClient() }));
+const secretsManager = once(() =>
+  createSecretsManagerSecrets({
+    client: new SecretsManagerClient(),
+    nameOf: (name: string) => secretResourceName(environment.TURNSWEEP_DEPLOYMENT, name),
+    clock,
+  }),
+);
+const sqs = once(() => new SQSClient());
+const metrics = once(() => createEmfMetrics({ namespace: metricNamespace, clock }));
+const log = once(() => createStructuredLog({ clock }));
+
+/** The bucket as the stage's role sees it: a breach fails here first, with the key's name. */
+const storeOf = (stage: StageName): ObjectStore => scopeObjectStore(bucket(), scopes[stage]);
+/** Read anew whenever a client is made: that is when a rotated key is wanted. */
+const keyOf = async (name: string | null): Promise<string | null> =>
+  name === null ? null : secretsManager().refresh(name);
+
+/** What planners need beside the bucket. */
+export const planningPorts = {
+  benchmarkOf,
+  queueUrl: (queue: string): string => queueUrlOf(environment.TURNSWEEP_QUEUE_URL_PREFIX, queue),
+};
+
+/** Handler of a stage that Step Functions invokes. */
+export const taskHandler = <Extra extends object, Result>(
+  stage: StageName,
+  create: (ports: { store: ObjectStore } & Extra) => (input: unknown) => Promise<Result>,
+  extra?: Extra,
+): ((input: unknown) => Promise<Result>) => create({ store: storeOf(stage), ...(extra as Extra) });
+
+/** The planner of a sweep also sets what the run and its lanes may spend, before anything is asked. */
+export const planSweepHandler = <Result>(
+  create: (ports: { store: ObjectStore } & typeof planningPorts) => (input: unknown) => Promise<Result>,
+): ((input: { run: string }) => Promise<Result>) => {
+  const store = storeOf('plan-sweep');
+  const plan = create({ store, ...planningPorts });
+  return async (input) => {
+    const { settings } = await loadRun(store, input.run);
+    const limits: [string, number | null][] = [
+      [runAccount(settings.run), settings.budgetMicroUsd],
+      ...settings.lanes.map((lane): [string, number | null] => [
+        laneAccount(settings.run, lane.id),
+        lane.budgetMicroUsd,
+      ]),
+    ];
+    for (const [account, limit] of limits) {
+      await ledgerTable().setLimit(account, limit);
+      // A run has one execution at a time: what is reserved now belongs to calls of an earlier one.
+      await ledgerTable().dropReservations(account);
+    }
+    return plan(input);
+  };
+};
+
+/** The stage that starts sweeps: the state machine's name is its own affair. */
+export const startSweepHandler = <Result>(
+  create: (ports: {
+    store: ObjectStore;
+    workflow: Pick<Workflow, 'start'>;
+    machine: string;
+  }) => (input: unknown) => Promise<Result>,
+): ((input: unknown) => Promise<Result>) =>
+  create({
+    store: storeOf('start-sweep'),
+    workflow: stepFunctions(),
+    machine: environment.TURNSWEEP_SWEEP_MACHINE ?? '',
+  });
+
+type Called = { status: string; kind: string | null };
+
+const countCall = (lane: string, { kind }: Called): void => {
+  metrics().put(
+    { lane },
+    { [metricNames.calls]: 1, [metricNames.throttledCalls]: kind === 'http_429' ? 1 : 0 },
+  );
+};
+
+/** Deadline of a call: the function's own time is the outer limit. */
+const callSeconds = (deadlineSeconds: number): number =>
+  Math.min(deadlineSeconds, environment.TURNSWEEP_TIMEOUT_SECONDS - recordingMs / 1000);
+
+/** Kept for a while, then made again; closed when its time is over. One message is at work at a time. */
+const keptFor = <Made>(
+  keptMs: number,
+  make: (...names: string[]) => Promise<Made>,
+  close: (made: Made) => unknown,
+) => {
+  const kept = new Map<string, { made: Promise<Made>; until: number }>();
+  return {
+    get: async (...names: string[]): Promise<Made> => {
+      const key = names.join('/');
+      const found = kept.get(key);
+      if (found !== undefined && found.until > clock.monotonic()) return found.made;
+      if (found !== undefined) found.made.then(close, () => {});
+      const made = make(...names);
+      kept.set(key, { made, until: clock.monotonic() + keptMs });
+      made.catch(() => kept.delete(key));
+      return made;
+    },
+    forget: (...names: string[]): void => {
+      const key = names.join('/');
+      const found = kept.get(key);
+      kept.delete(key);
+      found?.made.then(close, () => {});
+    },
+  };
+};
+
+/** A lane as the generating stage needs it. */
+interface LaneAtWork {
+  contract: LaneContract;
+  settings: LaneRunSettings;
+  client: ModelClient;
+  hasBudget: boolean;
+}
+
+const openLane = (store: ObjectStore) => {
+  const clips = createClipSource(store, clipCacheBytes);
+  return async (run?: string, laneId?: string): Promise<LaneAtWork> => {
+    const context = await loadRun(store, run!);
+    const contract = context.contract.lanes.find((lane) => lane.id === laneId)!;
+    const settings = laneOf(context.settings, laneId!);
+    const recording = contract.recordingSha256;
+    const recordingKey = recording && keys.benchmark.recording(context.contract.benchmark.id, recording);
+    const client = createModelClient(
+      // One message at a time is one call at a time.
+      { ...contract, maxInFlight: 1 },
+      {
+        apiKey: await keyOf(settings.apiKeyEnv),
+        clips,
+        recording: recordingKey
+          ? { lines: () => store.lines(recordingKey), origin: `the recording of lane ${laneId}` }
+          : null,
+      },
+    );
+    return {
+      contract,
+      client,
+      settings: { ...settings, deadlineSeconds: callSeconds(settings.deadlineSeconds) },
+      hasBudget: context.settings.budgetMicroUsd !== null || settings.budgetMicroUsd !== null,
+    };
+  };
+};
+
+interface CallingPorts {
+  store: ObjectStore;
+  ledger: Ledger;
+  clock: Clock;
+  random: Random;
+}
+
+/** Handler of the stage that calls evaluated models. */
+export const generateTurnsHandler = (
+  create: (
+    ports: CallingPorts & {
+      laneAtWork(run: string, lane: string): Promise<LaneAtWork>;
+      hasTimeLeft(): boolean;
+      onCall(event: { run: string; lane: string } & Called): void;
+    },
+  ) => (message: GenerateTurnsMessage) => Promise<TurnOutcome>,
+): DeliveryHandler => {
+  const store = storeOf('generate-turns');
+  const lanes = keptFor(settingsKeptMs, openLane(store), (lane) => lane.client.close());
+  let invocation: Invocation | null = null;
+  let deadlineSeconds = 0;
+  const core = create({
+    store,
+    ledger: ledgerTable(),
+    clock,
+    random,
+    laneAtWork: async (run, lane) => {
+      const atWork = await lanes.get(run, lane);
+      deadlineSeconds = atWork.settings.deadlineSeconds;
+      return atWork;
+    },
+    hasTimeLeft: () =>
+      invocation !== null && invocation.getRemainingTimeInMillis() > deadlineSeconds * 1000 + recordingMs,
+    onCall: ({ run, lane, ...called }) => {
+      countCall(lane, called);
+      // The key may have been changed since this function has read it.
+      if (called.kind === 'http_401') lanes.forget(run, lane);
+    },
+  });
+  const stage = queueHandler('generate-turns', generateTurnsMessage, async (message) => {
+    const outcome = await core(message);
+    await noteBudget(message.run);
+    return outcome;
+  });
+  return (event, context) => {
+    invocation = context;
+    return stage(event, context);
+  };
+};
+
+/** Handler of the stage that calls the judge. It knows nothing of the run but its judge. */
+export const judgeAnswersHandler = (
+  create: (
+    ports: CallingPorts & {
+      judgeAtWork(run: string): Promise<JudgeAtWork>;
+      onCall(event: { run: string } & Called): void;
+    },
+  ) => (message: JudgeAnswersMessage) => Promise<unknown>,
+): DeliveryHandler => {
+  const store = storeOf('judge-answers');
+  const judges = keptFor(settingsKeptMs, openJudge(store), (judge) => judge.caller.close());
+  const ports = {
+    store,
+    ledger: ledgerTable(),
+    clock,
+    random,
+    judgeAtWork: (run: string) => judges.get(run),
+    onCall: ({ run, ...called }: { run: string } & Called) => {
+      countCall(judgeDimension, called);
+      if (called.kind === 'http_401') judges.forget(run);
+    },
+  };
+  // Anew for each message: what stopped the judge of one run must not stop that of the next.
+  return queueHandler('judge-answers', judgeAnswersMessage, (message) => create(ports)(message));
+};
+
+interface JudgeAtWork {
+  judge: string;
+  settings: JudgeSettings;
+  caller: ChatCaller;
+  prompts: Benchmark['judge'];
+  hasBudget: boolean;
+}
+
+const openJudge =
+  (store: ObjectStore) =>
+  async (run?: string): Promise<JudgeAtWork> => {
+    const key = keys.judging.judge(run!);
+    const assignment = await readStored(store, key, judgeAssignment);
+    if (assignment === null) throw objectDamaged(key, 'it is gone');
+    const { settings } = assignment;
+    return {
+      judge: assignment.judge,
+      settings: { ...settings, deadlineSeconds: callSeconds(settings.deadlineSeconds) },
+      caller: createChatCallerFor({ ...settings, maxInFlight: 1 }, await keyOf(settings.apiKeyEnv)),
+      prompts: benchmarkOf(assignment.benchmarkKind).judge,
+      // Whether the run has a limit is not for this stage to read; the ledger knows, and says yes where it has none.
+      hasBudget: true,
+    };
+  };
+
+/** The share of the run's money that is spent or reserved, for the alarm that comes before the end. */
+const noteBudget = async (run: string): Promise<void> => {
+  const { spentMicroUsd, reservedMicroUsd, limitMicroUsd } = await ledgerTable().balance(runAccount(run));
+  if (limitMicroUsd === null || limitMicroUsd === 0) return;
+  const percent = (100 * (spentMicroUsd + reservedMicroUsd)) / limitMicroUsd;
+  metrics().put({ stage: 'generate-turns' }, { [metricNames.budgetUsedPercent]: percent });
+};
+
+export type DeliveryHandler = (event: DeliveredEvent, context: Invocation) => Promise<BatchResponse>;
+
+/** A queue stage whose messages come back soon after an exception, and only late after a crash. */
+const queueHandler = <Message extends { taskToken: string; run: string }>(
+  stage: StageName,
+  schema: z.ZodType<Message>,
+  core: (message: Message) => Promise<unknown>,
+): DeliveryHandler => {
+  const failed = new Map<string, number>();
+  const handle = createQueueStage({
+    stage,
+    schema,
+    core,
+    workflow: stepFunctions(),
+    ledger: ledgerTable(),
+    // After that the function that took the lease is certainly gone.
+    visibilitySeconds: environment.TURNSWEEP_TIMEOUT_SECONDS,
+    maxReceiveCount: environment.TURNSWEEP_MAX_RECEIVE_COUNT,
+    onError: (error, { messageId, receiveCount }) => {
+      log().error('delivery-failed', { stage, messageId, receiveCount }, error);
+      failed.set(messageId, receiveCount);
+    },
+  });
+  return async (event) => {
+    failed.clear();
+    const response = await handle(event);
+    for (const { messageId, receiptHandle, eventSourceARN } of event.Records) {
+      const receiveCount = failed.get(messageId);
+      if (receiveCount === undefined) continue;
+      const seconds = returnSeconds[Math.min(receiveCount, returnSeconds.length) - 1]!;
+      await createSqsStageQueue({ client: sqs(), queueUrl: urlOfArn(eventSourceARN) }).extend(
+        receiptHandle,
+        seconds,
+      );
+    }
+    return response;
+  };
+};
+
+const urlOfArn = (arn: string): string =>
+  `${environment.TURNSWEEP_QUEUE_URL_PREFIX}${arn.split(':').at(-1)!.slice(deployedName(environment.TURNSWEEP_DEPLOYMENT, '').length)}`;

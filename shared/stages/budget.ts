@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import { callCostMicroUsd, mayBeCharged, type Price, reservationMicroUsd } from '../domain/cost.ts';
+import type { CallOutcome } from '../domain/outcome.ts';
+import type { Ledger } from '../ports/ledger.ts';
+
+export interface BudgetedCall<Called extends CallOutcome> {
+  ledger: Pick<Ledger, 'reserve' | 'settle' | 'balance'>;
+  /** Accounts of which any may have a limit; empty where there is no budget. */
+  accounts: readonly string[];
+  price: Price | null;
+  promptTokensAtMost: number;
+  maxTokens: number;
+  call: () => Promise<Called>;
+}
+
+/** How long to leave a call whose money other calls in flight hold. */
+export const secondsUntilMoneyIsFree = 2;
+
+/**
+ * Makes a call with the most it can cost reserved before and its cost booked after; a call that may have
+ * been charged without telling its tokens is booked at the reserved amount. `spent`: the budget has no room
+ * for the call; `held`: it has, once calls in flight turn out cheaper than reserved. No call was made then.
+ */
+export const callWithinBudget = async <Called extends CallOutcome>({
+  ledger,
+  accounts,
+  price,
+  call,
+  ...most
+}: BudgetedCall<Called>): Promise<Called | 'spent' | 'held'> => {
+  if (accounts.length === 0) return call();
+  const reserved = price === null ? 0 : reservationMicroUsd(most.promptTokensAtMost, most.maxTokens, price);
+  const reservation = randomUUID();
+  if (!(await ledger.reserve(accounts, reservation, reserved))) {
+    const balances = await Promise.all(accounts.map((account) => ledger.balance(account)));
+    const hasRoom = balances.every(
+      ({ spentMicroUsd, limitMicroUsd }) =>
+        limitMicroUsd === null || spentMicroUsd + reserved <= limitMicroUsd,
+    );
+    return hasRoom ? 'held' : 'spent';
+  }
+  let booked = 0;
+  try {
+    const called = await call();
+    const kind = 'kind' in called ? called.kind : null;
+    booked =
+      callCostMicroUsd(called.usage, price) ??
+      (mayBeCharged({ httpStatus: called.httpStatus, kind }) ? reserved : 0);
+    return called;
+  } finally {
+    await ledger.settle(accounts, reservation, booked);
+  }
+};
