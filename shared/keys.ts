@@ -58,6 +58,8 @@ export const keys = {
     mapResults: (run: string) => `runs/${run}/judging/map`,
     ruleScores: (run: string, lane: string) => `runs/${run}/judging/rule-scores/${lane}.jsonl`,
     summary: (run: string) => `runs/${run}/judging/summary.json`,
+    /** The judge cannot go on, and why; gone at the next start. */
+    stopped: (run: string) => `runs/${run}/judging/stopped.json`,
     /** All that the judging stage may know of the run. */
     judge: (run: string) => `runs/${run}/judging/judge.json`,
   },

@@ -45,8 +45,13 @@ export const scopes = {
     write: ['runs/*/judging/', 'runs/*/lanes/*/views.jsonl', 'runs/*/lanes/*/costs.json'],
   },
   'judge-answers': {
-    read: ['runs/*/judging/judge.json', 'runs/*/judging/chunks/', 'runs/*/judging/attempts/'],
-    write: ['runs/*/judging/attempts/', 'reviews/'],
+    read: [
+      'runs/*/judging/judge.json',
+      'runs/*/judging/stopped.json',
+      'runs/*/judging/chunks/',
+      'runs/*/judging/attempts/',
+    ],
+    write: ['runs/*/judging/stopped.json', 'runs/*/judging/attempts/', 'reviews/'],
   },
   'aggregate-run': {
     read: ['runs/', 'benchmarks/*/inputs/', 'reviews/'],

@@ -40,13 +40,14 @@ export interface JudgeAnswersPorts {
  * The stage that talks to the judge. It reads chunks of review items and writes reviews, nothing else: it
  * cannot learn whose answers they are. A reply whose ids or words do not match exactly voids the chunk.
  */
-export const createJudgeAnswers = (ports: JudgeAnswersPorts) => {
-  let stopped = false;
-  return async (message: JudgeAnswersMessage): Promise<JudgeOutcome> => {
+export const createJudgeAnswers =
+  (ports: JudgeAnswersPorts) =>
+  async (message: JudgeAnswersMessage): Promise<JudgeOutcome> => {
     const { store } = ports;
     const { run, chunkId } = message;
     const facts = { chunkId, kind: null, attempt: 0, waitSeconds: 0 };
-    if (stopped) return { ...facts, status: 'stopped' };
+    // Another worker may have stopped, and a later start lets it go on: the store knows.
+    if ((await store.getText(keys.judging.stopped(run))) !== null) return { ...facts, status: 'stopped' };
     const chunk = await loadChunk(store, run, chunkId);
     const logKey = keys.judging.chunkAttempts(run, chunkId);
     const { attempts: earlier } = await readAttempts(store, logKey);
@@ -100,8 +101,12 @@ export const createJudgeAnswers = (ports: JudgeAnswersPorts) => {
     const attemptsNow = attempt.attempt - message.attemptsBefore;
     if (read.kind === null) return { ...facts, status: 'done', attempt: attemptsNow };
     const retryAfterSeconds = called.status === 'retry' ? called.retryAfterSeconds : null;
-    if (called.status === 'stop_lane' || asksToWaitTooLong(retryAfterSeconds)) stopped = true;
-    const status = stopped ? 'stopped' : read.isPassing ? 'retry' : 'failed';
+    const stops = called.status === 'stop_lane' || asksToWaitTooLong(retryAfterSeconds);
+    if (stops) {
+      const marker = { v: 1, kind: read.kind, message: read.message, timeUtc: attempt.timeUtc };
+      await store.put(keys.judging.stopped(run), JSON.stringify(marker));
+    }
+    const status = stops ? 'stopped' : read.isPassing ? 'retry' : 'failed';
     const waitSeconds = waitBeforeRetrySeconds(
       attemptsNow,
       retryAfterSeconds,
@@ -110,7 +115,6 @@ export const createJudgeAnswers = (ports: JudgeAnswersPorts) => {
     );
     return { chunkId, status, kind: read.kind, attempt: attemptsNow, waitSeconds };
   };
-};
 
 const loadChunk = async (store: ObjectStore, run: string, chunkId: string): Promise<JudgeChunk> => {
   const key = keys.judging.chunk(run, chunkId);

@@ -69,6 +69,7 @@ export const createPlanJudging =
         settings: settings.judge!,
       };
       await store.put(keys.judging.judge(run), JSON.stringify(assignment));
+      await store.delete(keys.judging.stopped(run));
     }
     const open = judge && judgeName !== null ? await planChunks(store, context, judgeName, wanted) : [];
     await store.putLines(

@@ -223,6 +223,22 @@ export const limitUsd = 35;
 const dollars = (usd: number): string => `$${usd.toFixed(2)}`;
 const grouped = (count: number): string => count.toLocaleString('en-US');
 
+/** Prices are fractions of a cent: no powers of ten for people. */
+const plainUsd = (usd: number): string => `$${usd.toFixed(12).replace(/0+$/, '').replace(/\.$/, '')}`;
+
+/** A table in the columns that the formatter wants; `>` before a head aligns its column to the right. */
+const table = (heads: readonly string[], rows: readonly (readonly string[])[]): string => {
+  const isRight = heads.map((head) => head.startsWith('>'));
+  const names = heads.map((head) => head.replace(/^>/, ''));
+  const widths = names.map((name, at) =>
+    Math.max(3, ...[name, ...rows.map((row) => row[at]!)].map(({ length }) => length)),
+  );
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell, at) => (isRight[at] ? cell.padStart(widths[at]!) : cell.padEnd(widths[at]!))).join(' | ')} |`;
+  const rule = widths.map((width, at) => (isRight[at] ? `${'-'.repeat(width - 1)}:` : '-'.repeat(width)));
+  return [line(names), line(rule), ...rows.map(line)].join('\n');
+};
+
 /** `docs/cost.md`. */
 export const costPage = (shape: SweepShape = paperSweep): string => {
   const lines = computeCost(shape);
@@ -246,16 +262,20 @@ provider's bill, and at a cent a call they are a hundred times this. Free tiers 
 
 **${grouped(shape.views)} views, ${grouped(shape.requests)} calls of ${shape.meanCallSeconds} s: ${dollars(total)}** (limit ${dollars(limitUsd)}).
 
-| | count | unit | cost |
-| --- | ---: | --- | ---: |
-${lines.map(({ what, count, unit, usd }) => `| ${what} | ${grouped(count)} | ${unit} | ${dollars(usd)} |`).join('\n')}
-| **together** | | | **${dollars(total)}** |
+${table(
+  ['', '>count', 'unit', '>cost'],
+  [
+    ...lines.map(({ what, count, unit, usd }) => [what, grouped(count), unit, dollars(usd)]),
+    ['**together**', '', '', `**${dollars(total)}**`],
+  ],
+)}
 
 ${byCost[0]!.what} (${Math.round((100 * byCost[0]!.usd) / total)} %) and ${byCost[1]!.what} (${Math.round((100 * byCost[1]!.usd) / total)} %) dominate.
 
-| mean call | cost |
-| ---: | ---: |
-${other.map(({ meanCallSeconds, usd }) => `| ${meanCallSeconds} s | ${dollars(usd)} |`).join('\n')}
+${table(
+  ['>mean call', '>cost'],
+  other.map(({ meanCallSeconds, usd }) => [`${meanCallSeconds} s`, dollars(usd)]),
+)}
 
 - Memory is a straight multiplier of the waiting: a stage that only waits has ${stageSizes['generate-turns'].memoryMb} MB.
 - A run without a budget reserves nothing: ${dollars(noBudget)}.
@@ -268,13 +288,16 @@ ${other.map(({ meanCallSeconds, usd }) => `| ${meanCallSeconds} s | ${dollars(us
 
 State transitions, read from \`state-machines/*.asl.json\` (starting an execution counted as one):
 
-| grain | transitions |
-| --- | ---: |
-| view, done at once | ${steps.perView} |
-| failed call made again | ${steps.perRetry} |
-| view continued in another delivery | ${steps.perContinue} |
-| view group | ${steps.perGroup} |
-| judge chunk | ${steps.perChunk} |
+${table(
+  ['grain', '>transitions'],
+  [
+    ['view, done at once', String(steps.perView)],
+    ['failed call made again', String(steps.perRetry)],
+    ['view continued in another delivery', String(steps.perContinue)],
+    ['view group', String(steps.perGroup)],
+    ['judge chunk', String(steps.perChunk)],
+  ],
+)}
 
 The sweep: ${grouped(shape.requestsOfViewsAlone)} requests if every view ran alone, ${shape.viewsPerGroup} views a group, at most ${grouped(shape.judgeItems)} items for the judge,
 ${shape.itemsPerChunk} a chunk, ${100 * shape.retriedShare} % of the calls made twice. The stages: ${behaviour.getsPerCall} reads and ${behaviour.putsPerCall} write of S3 a call, ${behaviour.ledgerWritesPerDelivery} ledger
@@ -282,11 +305,10 @@ writes a delivery, ${behaviour.ledgerWriteUnitsPerCall} write units a call under
 
 Prices of us-east-1:
 
-| | price | as of | source |
-| --- | ---: | --- | --- |
-${Object.values(prices)
-  .map(({ usd, per, asOf, source }) => `| ${per} | $${Number(usd.toPrecision(6))} | ${asOf} | ${source} |`)
-  .join('\n')}
+${table(
+  ['', '>price', 'as of', 'source'],
+  Object.values(prices).map(({ usd, per, asOf, source }) => [per, plainUsd(usd), asOf, source]),
+)}
 `;
 };
 

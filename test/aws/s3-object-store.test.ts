@@ -8,6 +8,7 @@ import {
 import { describe, expect, it, vi } from 'vitest';
 import { createS3ObjectStore } from '../../shared/adapters/aws/s3-object-store.ts';
 import { objectStoreContract } from '../contracts/object-store.contract.ts';
+import { collect } from '../support/collect.ts';
 import { useAwsEmulator } from './emulator.ts';
 
 const emulator = useAwsEmulator();
@@ -71,7 +72,7 @@ describe('the object store on S3', () => {
     const lines = Array.from({ length: 60 }, (_, at) => `${at}:${'é漢'.repeat(60_000 + at)}`);
 
     const count = await store.putLines('parts.txt', lines);
-    const read = await Array.fromAsync(store.lines('parts.txt'));
+    const read = await collect(store.lines('parts.txt'));
 
     expect(count).toBe(60);
     // Five bytes for each pair of characters, so more than three parts of 5 MiB.

@@ -54,7 +54,7 @@ export const createS3ObjectStore = (options: S3ObjectStoreOptions): ObjectStore 
 
   const put = async (Key: string, body: string | Uint8Array): Promise<void> => {
     checkKey(Key);
-    await asked('write', Key, client.send(new PutObjectCommand({ Bucket, Key, Body: body })));
+    await asked('write', Key, client.send(new PutObjectCommand({ Bucket, Key, Body: bytesOf(body) })));
   };
 
   const putIf = async (
@@ -65,7 +65,7 @@ export const createS3ObjectStore = (options: S3ObjectStoreOptions): ObjectStore 
     checkKey(Key);
     for (let attempt = 1; ; attempt += 1) {
       try {
-        await client.send(new PutObjectCommand({ Bucket, Key, Body: body, ...condition }));
+        await client.send(new PutObjectCommand({ Bucket, Key, Body: bytesOf(body), ...condition }));
         return true;
       } catch (error) {
         const status = httpStatus(error);
@@ -134,6 +134,10 @@ export const createS3ObjectStore = (options: S3ObjectStoreOptions): ObjectStore 
     },
   };
 };
+
+/** The SDK takes an empty string for a stream without a length. */
+const bytesOf = (body: string | Uint8Array): Uint8Array =>
+  typeof body === 'string' ? Buffer.from(body) : body;
 
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && (error.name === 'NoSuchKey' || error.name === 'NotFound');

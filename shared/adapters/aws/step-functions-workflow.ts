@@ -16,6 +16,9 @@ import { serviceErrorName, serviceFailed } from './service-errors.ts';
 const longestErrorCharacters = 256;
 const longestCauseCharacters = 32_768;
 
+/** What Step Functions takes as a name and CloudWatch Logs as well. */
+const executionName = /^[\w-]{1,80}$/;
+
 /** Answers that mean: nobody waits for this token any more. */
 const over: ReadonlySet<string> = new Set(['TaskTimedOut', 'TaskDoesNotExist', 'InvalidToken']);
 
@@ -53,18 +56,17 @@ export const createStepFunctionsWorkflow = (options: {
 
   return {
     async start(machine, name, input) {
+      if (!executionName.test(name)) {
+        throw new TurnsweepError(errorNames.usage, 'not a name for an execution', {
+          where: name,
+          remedy: 'use up to 80 letters, digits, dashes and underscores',
+        });
+      }
       const stateMachineArn = machineArn(machine);
       try {
         const request = new StartExecutionCommand({ stateMachineArn, name, input: JSON.stringify(input) });
         return (await client.send(request)).executionArn!;
       } catch (error) {
-        if (serviceErrorName(error) === 'InvalidName') {
-          throw new TurnsweepError(errorNames.usage, 'not a name for an execution', {
-            where: name,
-            remedy: 'use up to 80 letters, digits, dashes and underscores',
-            cause: error,
-          });
-        }
         if (serviceErrorName(error) !== 'ExecutionAlreadyExists') {
           throw serviceFailed(error, 'start', stateMachineArn);
         }

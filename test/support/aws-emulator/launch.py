@@ -223,6 +223,8 @@ def execute_task(state, raw_input, execution, ctx):
 def fail_execution(execution, error, cause):
     if execution["status"] == "RUNNING":
         original_fail_execution(execution, error, cause)
+        # A failed execution has no output; a task that waited for it fails as States.TaskFailed, whatever the error.
+        execution["output"] = None
 
 
 def stop_execution(data):
