@@ -13,6 +13,7 @@ import { review } from '../../shared/contracts/reviews.ts';
 import { bookAttempts, emptyTally } from '../../shared/domain/cost-tally.ts';
 import { keys } from '../../shared/keys.ts';
 import type { ObjectStore } from '../../shared/ports/object-store.ts';
+import { readAhead } from '../../shared/stages/read-ahead.ts';
 import { readAttempts } from '../../shared/stages/records.ts';
 import { importedReviews, judgeIdOf } from '../../shared/stages/reviews.ts';
 import {
@@ -134,20 +135,22 @@ const findReviews = async (
   const verdicts = new Map<string, Verdict>();
   const facts = { judge, items: 0, imported: 0, judged: 0, pending: 0, judgeMixed: false };
   const wanted = new Set(lanes.flatMap((lane) => lane.scores.flatMap((score) => score.reviewKey ?? [])));
+  const judged: string[] = [];
   for (const key of wanted) {
     facts.items += 1;
     const brought = imported.get(key);
     if (brought !== undefined) {
       facts.imported += 1;
       verdicts.set(key, brought);
-    } else if (judge !== null && stored.has(key)) {
-      facts.judged += 1;
-      const reviewKey = keys.reviews.review(judge, key);
-      const found = await readStored(store, reviewKey, review);
-      if (found === null || found.key !== key)
-        throw objectDamaged(reviewKey, 'it is not the review of this item');
-      verdicts.set(key, found);
-    } else facts.pending += 1;
+    } else if (stored.has(key)) judged.push(key);
+    else facts.pending += 1;
+  }
+  facts.judged = judged.length;
+  const keyOf = (key: string): string => keys.reviews.review(judge!, key);
+  for await (const [key, found] of readAhead(judged, (key) => readStored(store, keyOf(key), review))) {
+    if (found === null || found.key !== key)
+      throw objectDamaged(keyOf(key), 'it is not the review of this item');
+    verdicts.set(key, found);
   }
   facts.judgeMixed = facts.imported > 0 && facts.judged > 0;
   return { verdicts, facts };
@@ -161,8 +164,9 @@ const costTallies = async (store: ObjectStore, context: RunContext): Promise<Cos
     if (tally !== null) tallies.push(tally);
   }
   const judge = emptyTally('judge', 'judge');
-  for await (const key of store.list(keys.judging.attempts(run))) {
-    bookAttempts(judge, (await readAttempts(store, key)).attempts);
+  const logs = await Array.fromAsync(store.list(keys.judging.attempts(run)));
+  for await (const [, { attempts }] of readAhead(logs, (key) => readAttempts(store, key))) {
+    bookAttempts(judge, attempts);
   }
   if (context.settings.judge !== null) tallies.push(judge);
   return tallies;

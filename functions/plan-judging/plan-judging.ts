@@ -9,6 +9,7 @@ import { bookAttempts, emptyTally } from '../../shared/domain/cost-tally.ts';
 import { keys } from '../../shared/keys.ts';
 import { judgeQueue, sha256 } from '../../shared/naming.ts';
 import type { ObjectStore } from '../../shared/ports/object-store.ts';
+import { readAhead } from '../../shared/stages/read-ahead.ts';
 import { readAttempts, readRecord } from '../../shared/stages/records.ts';
 import { importedReviews, judgeIdOf } from '../../shared/stages/reviews.ts';
 import {
@@ -162,14 +163,17 @@ const scoreLane = async (
   const tally = emptyTally(lane, 'generate');
   const records = new Map<string, RequestRecord | FailureRecord>();
   const requestIds = new Set(views.flatMap((view) => view.requestIds));
-  for (const requestId of requestIds) {
+  const read = async (requestId: string) => {
     const found = await readRecord(store, run, lane, requestId);
-    if (found !== null) records.set(requestId, found);
     // Calls of a request that is still open, or was blocked in the end, were made all the same.
     const made = found?.attempts.length
       ? found
       : await readAttempts(store, keys.lane.attempts(run, lane, requestId));
-    bookAttempts(tally, made.attempts);
+    return { found, attempts: made.attempts };
+  };
+  for await (const [requestId, { found, attempts }] of readAhead(requestIds, read)) {
+    if (found !== null) records.set(requestId, found);
+    bookAttempts(tally, attempts);
   }
   tally.reused = views.reduce((sum, view) => sum + view.requestIds.length, 0) - requestIds.size;
   const taskIds = [...new Set(views.map((view) => view.taskId))];
