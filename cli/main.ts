@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { errorNames, TurnsweepError } from '../shared/errors.ts';
+import { cancel, pause, resume } from './commands/aws-operations.ts';
 import { demo } from './commands/demo.ts';
 import { exportRun } from './commands/export.ts';
 import { judge, report, score } from './commands/later-phases.ts';
@@ -26,6 +27,11 @@ const jobLimit = wholeNumber(10_000);
 const portNumber = wholeNumber(65_535);
 
 const collect = (text: string, earlier: string[] | undefined): string[] => [...(earlier ?? []), text];
+
+const deployment = (): Option =>
+  new Option('--deployment <name>', 'deployment in the AWS account')
+    .env('TURNSWEEP_DEPLOYMENT')
+    .default('turnsweep');
 
 const buildProgram = (): Command => {
   const program = new Command('turnsweep')
@@ -52,6 +58,7 @@ const buildProgram = (): Command => {
   command('run <sweep>', 'plan, generate, judge, aggregate and report; again with the same contract resumes')
     .option('--out <dir>', 'output folder (default: runs/<sweep name>)')
     .addOption(new Option('--on <home>', 'where to run').choices(['local', 'aws']).default('local'))
+    .addOption(deployment())
     .option('--resume', 'only go on with a run that is there')
     .option('--retry-errors', 'ask failed requests again (never provider refusals)')
     .option('--limit <n>', 'only the first n tasks of the selection', taskLimit)
@@ -59,7 +66,16 @@ const buildProgram = (): Command => {
     .option('--reviews <dir>', 'folder of reviews shared between runs (default: inside the output folder)')
     .option('--json', 'progress and result as JSON lines')
     .action(ends(run));
-  command('status <dir>', 'how far a run is').option('--json', 'print JSON').action(ends(status));
+  command('status <run>', 'how far a run is: its folder, or with --on aws its id')
+    .addOption(new Option('--on <home>', 'where it runs').choices(['local', 'aws']).default('local'))
+    .addOption(deployment())
+    .option('--json', 'print JSON')
+    .action(ends(status));
+  command('pause', 'AWS: let no stage take a message').addOption(deployment()).action(ends(pause));
+  command('resume', 'AWS: let the stages take messages again').addOption(deployment()).action(ends(resume));
+  command('cancel <run>', 'AWS: stop a run; what is recorded stays')
+    .addOption(deployment())
+    .action(ends(cancel));
   command('score <dir>', 'score by rules and the reviews that are there; no calls')
     .option('--review-cache <file>', 'reviews made elsewhere; may be given several times', collect)
     .option('--reviews <dir>', 'folder of reviews shared between runs')

@@ -58,6 +58,22 @@ export const parseQueue = (queue: string): { kind: 'lane'; lane: string } | { ki
 /** Whatever one deployment owns on AWS begins with its name, so that an account can hold several. */
 export const deployedName = (deployment: string, thing: string): string => `${deployment}-${thing}`;
 
+/** Stack whose outputs tell where a deployment has its things. */
+export const sweepStackName = (deployment: string): string => deployedName(deployment, 'sweep');
+
+/** Names of those outputs. */
+export const deploymentOutputs = {
+  bucket: 'RunBucketName',
+  sweepMachine: 'SweepMachineArn',
+  judgingMachine: 'JudgingMachineArn',
+  lanes: 'LaneIds',
+  generateTurnsFunction: 'GenerateTurnsName',
+  judgeAnswersFunction: 'JudgeAnswersName',
+} as const;
+
+/** Name of a run's n-th start, from 1: the same start has the same name wherever it is asked for. */
+export const startName = (run: string, start: number): string => `${run}-${start}`;
+
 /** Longest queue name inside a deployment: SQS allows 80 characters, the deployment and `--dead` among them. */
 const queueNameLength = 50;
 

@@ -20,7 +20,10 @@ export const demo = async (options: { out?: string }): Promise<number> => {
     print('The three models and the judge are SIMULATED: scripted personas behind a fake provider on');
     print(`${mock.url}. Their scores say nothing about any real model; the media, the HTTP calls, the state`);
     print('machines, the scoring and the report are the real thing.\n');
-    const code = await run(path.join(example, 'sweep.yaml'), { out: options.out ?? newFolder() });
+    const code = await run(path.join(example, 'sweep.yaml'), {
+      out: options.out ?? newFolder(),
+      deployment: '',
+    });
     print(
       '\nHow to read it: each ladder goes from the single-turn question to the same question after a harmless',
     );

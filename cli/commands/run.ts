@@ -23,15 +23,11 @@ export interface RunOptions {
   limit?: number;
   jobs?: number;
   reviews?: string;
+  deployment: string;
   json?: boolean;
 }
 
 export const run = async (sweepPath: string, options: RunOptions): Promise<number> => {
-  if (options.on === 'aws') {
-    throw new TurnsweepError(errorNames.usage, '--on aws is not in this version', {
-      remedy: 'leave it out to run on this machine',
-    });
-  }
   const sweep = await readSweepFile(sweepPath);
   if (options.jobs !== undefined) {
     for (const lane of sweep.models) lane.maxInFlight = options.jobs;
@@ -47,6 +43,12 @@ export const run = async (sweepPath: string, options: RunOptions): Promise<numbe
     });
   }
   checkSameContract(existing, prepared, directory);
+  if (options.on === 'aws') {
+    const { deployment, retryErrors = false, json = false } = options;
+    // Loaded here only: one machine needs no SDK.
+    const { runOnAws } = await import('../aws/run-on-aws.ts');
+    return runOnAws(prepared, directory, { deployment, retryErrors, json });
+  }
   checkApiKeys(sweep, sweepPath);
   const lock = await claimRunFolder(directory);
   try {

@@ -4,23 +4,36 @@ import { openRunFolder } from '../../local/home.ts';
 import { laneState, type Snapshot } from '../../local/progress.ts';
 import { errorNames, isNamed } from '../../shared/errors.ts';
 import { keys } from '../../shared/keys.ts';
+import type { ObjectStore } from '../../shared/ports/object-store.ts';
 import { readStored } from '../../shared/stages/stored-json.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { type KnownRun, openKnownRun, withFileNames } from '../run-folder.ts';
 import { summaryOfSpend } from '../spend.ts';
 import { jsonLine, print, printable, renderTable, warn } from '../terminal.ts';
 
-export const status = async (out: string, options: { json?: boolean }): Promise<number> => {
+interface StatusOptions {
+  on: 'local' | 'aws';
+  deployment: string;
+  json?: boolean;
+}
+
+export const status = async (out: string, options: StatusOptions): Promise<number> => {
+  if (options.on === 'aws') {
+    const { findRunOnAws } = await import('../aws/run-on-aws.ts');
+    const { aws, run, contract } = await findRunOnAws(out, options.deployment);
+    return showStatus(aws.store, { run, contract, directory: null }, options);
+  }
   const directory = path.resolve(out);
   const known = await openKnownRun(directory);
-  return withFileNames(known, () => showStatus(known, options));
+  const store = openRunFolder(directory, known.run);
+  return withFileNames(known, () => showStatus(store, known, options));
 };
 
 const showStatus = async (
-  { directory, run, contract }: KnownRun,
+  store: ObjectStore,
+  { directory, run, contract }: Pick<KnownRun, 'run' | 'contract'> & { directory: string | null },
   options: { json?: boolean },
 ): Promise<number> => {
-  const store = openRunFolder(directory, run);
   const progress = (await readStored(store, keys.run.progress(run), z.looseObject({}))) as
     | (Snapshot & { time: string })
     | null;
@@ -47,7 +60,8 @@ const showStatus = async (
       knownCostUsd: (live?.knownCostMicroUsd ?? 0) / 1e6,
     });
   }
-  const spend = await summaryOfSpend(directory, run).catch((error: unknown) => {
+  const spent = directory === null ? Promise.resolve(null) : summaryOfSpend(directory, run);
+  const spend = await spent.catch((error: unknown) => {
     // Who may only read the folder still learns the rest.
     if (!isNamed(error, errorNames.storageFailed)) throw error;
     warn(printable(`note: what was spent is unknown: ${(error as Error).message}`));

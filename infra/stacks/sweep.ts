@@ -1,4 +1,4 @@
-import { Aws, Duration, Fn, Stack, type StackProps } from 'aws-cdk-lib';
+import { Aws, CfnOutput, Duration, Fn, Stack, type StackProps } from 'aws-cdk-lib';
 import { Effect, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import type { IFunction } from 'aws-cdk-lib/aws-lambda';
 import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
@@ -6,7 +6,13 @@ import type { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
 import type { StateMachine } from 'aws-cdk-lib/aws-stepfunctions';
 import type { Construct } from 'constructs';
 import type { StageVariables } from '../../shared/contracts/stage-environment.ts';
-import { deployedName, judgeQueue, laneQueue, queueResourceName } from '../../shared/naming.ts';
+import {
+  deployedName,
+  deploymentOutputs,
+  judgeQueue,
+  laneQueue,
+  queueResourceName,
+} from '../../shared/naming.ts';
 import { type StageName, scopes } from '../../shared/scopes.ts';
 import { isGpu, isHosted, type LanesConfig } from '../config/lanes.ts';
 import { maxReceiveCount, stageSizes, visibilityPerTimeout } from '../config/stages.ts';
@@ -259,6 +265,16 @@ export const createSweepStack = (scope: Construct, id: string, props: SweepStack
       ...runMachines('view-group', 'judging'),
     ],
   });
+  // What the command line needs to know of a deployment.
+  const outputs = {
+    [deploymentOutputs.bucket]: bucket.bucketName,
+    [deploymentOutputs.sweepMachine]: sweep.stateMachineArn,
+    [deploymentOutputs.judgingMachine]: judging.stateMachineArn,
+    [deploymentOutputs.lanes]: lanes.lanes.map((lane) => lane.id).join(','),
+    [deploymentOutputs.generateTurnsFunction]: functions['generate-turns'].functionName,
+    [deploymentOutputs.judgeAnswersFunction]: functions['judge-answers'].functionName,
+  };
+  for (const [name, value] of Object.entries(outputs)) new CfnOutput(stack, name, { value });
   return {
     stack,
     functions,

@@ -730,9 +730,9 @@ describe.concurrent('a wrong command line', () => {
     ],
     ['no calls at once', ['run', 'sweep.yaml', '-j', '0'], number('-j, --jobs <n>', '0', 10_000)],
     [
-      'a home that is not there yet',
+      'a home that is not set up',
       ['run', 'sweep.yaml', '--on', 'aws'],
-      '--on aws is not in this version; leave it out to run on this machine',
+      /cannot look at the deployment: .* \(turnsweep-sweep\); set AWS_REGION and run again/,
     ],
     ['a port that is none', ['mock', '--port', '70000'], number('--port <p>', '70000', 65_535)],
     ['no scenario', ['mock', '--scenario', 'nowhere.json'], 'scenario cannot be read (nowhere.json)'],

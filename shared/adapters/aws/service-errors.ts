@@ -31,7 +31,9 @@ export const serviceFailed = (error: unknown, doing: string, where: string): Tur
   const message = error instanceof Error ? error.message : '';
   return new TurnsweepError(errorNames.storageFailed, `cannot ${doing}: ${name} ${message}`.trimEnd(), {
     where,
-    remedy: remedies[name] ?? 'mend the cause and run again',
+    remedy: /Region is missing/.test(message)
+      ? 'set AWS_REGION and run again'
+      : (remedies[name] ?? 'mend the cause and run again'),
     cause: error,
   });
 };

@@ -7,14 +7,15 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import sys
 import threading
 import time
 
 import ministack.app
-from ministack.core import iam_evaluator
-from ministack.services import s3
+from ministack.core import iam_evaluator, lambda_runtime
+from ministack.services import lambda_svc, s3
 from ministack.services import stepfunctions as sfn
 from ministack.services.cloudformation import provisioners
 
@@ -304,6 +305,30 @@ for action in ("_send_task_success", "_send_task_failure", "_send_task_heartbeat
     setattr(sfn, action, answering(getattr(sfn, action)))
 
 
+# --- Lambda: what a handler throws keeps its name ---------------------------------------------------------------
+
+BETWEEN = "\x1f"
+THROWN = {
+    'error: e.message, trace: e.stack': 'error: `${e.name}\\x1f${e.message}`, trace: e.stack',
+    'error: String(err.message || err), trace': 'error: `${err.name}\\x1f${err.message || err}`, trace',
+}
+
+
+def execute_function_warm(func, event, request_id):
+    result = original_execute_function_warm(func, event, request_id)
+    body = result.get("body")
+    if result.get("error") and BETWEEN in (body or {}).get("errorMessage", ""):
+        body["errorType"], body["errorMessage"] = body["errorMessage"].split(BETWEEN, 1)
+    return result
+
+
+original_execute_function_warm = lambda_svc._execute_function_warm
+lambda_svc._execute_function_warm = execute_function_warm
+for theirs, ours in THROWN.items():
+    assert theirs in lambda_runtime._NODEJS_WORKER_SCRIPT
+    lambda_runtime._NODEJS_WORKER_SCRIPT = lambda_runtime._NODEJS_WORKER_SCRIPT.replace(theirs, ours)
+
+
 # --- CloudFormation: an alarm on an expression is kept as a name, never evaluated --------------------------------
 
 def metric_alarm_record(name, props):
@@ -315,6 +340,27 @@ def metric_alarm_record(name, props):
 
 original_metric_alarm_record = provisioners._cw_metric_alarm_record
 provisioners._cw_metric_alarm_record = metric_alarm_record
+
+
+# --- CloudFormation: types that the emulator lacks are kept as names with nothing behind them -------------------
+
+def placeholder(service, kind):
+    def create(logical_id, props, stack_name):
+        name = f"{stack_name}-{logical_id}"
+        arn = f"arn:aws:{service}:{provisioners.get_region()}:{provisioners.get_account_id()}:{kind}/{name}"
+        attributes = {"Arn": arn, "ComputeEnvironmentArn": arn, "JobQueueArn": arn, "Id": name}
+        return (arn if service == "batch" else name), attributes
+
+    return {"create": create, "delete": lambda physical_id, props: None}
+
+
+for resource_type, service, kind in (
+    ("AWS::Batch::ComputeEnvironment", "batch", "compute-environment"),
+    ("AWS::Batch::JobQueue", "batch", "job-queue"),
+    ("AWS::Batch::JobDefinition", "batch", "job-definition"),
+    ("AWS::EC2::FlowLog", "ec2", "vpc-flow-log"),
+):
+    provisioners._RESOURCE_HANDLERS.setdefault(resource_type, placeholder(service, kind))
 
 
 # --- IAM: two conditions that hold here without being said -------------------------------------------------------
@@ -338,6 +384,7 @@ iam_evaluator._principal_keys = principal_keys
 # The tests hold our standard input open: when they are gone, however they ended, so are we and the handlers.
 def end_with_parent():
     sys.stdin.buffer.read()
+    shutil.rmtree(os.environ["TMPDIR"], ignore_errors=True)
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
