@@ -40,6 +40,9 @@ export interface SweepStack {
   turnsStatements: () => PolicyStatement[];
 }
 
+/** Planners clear what an earlier start left: stop marks, and errors that are to be asked again. */
+const deletingStages: readonly StageName[] = ['plan-sweep', 'plan-judging'];
+
 /** Actions of the DynamoDB ledger; a transaction needs those of its parts. */
 const ledgerActions = ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:UpdateItem', 'dynamodb:DeleteItem'];
 
@@ -157,7 +160,7 @@ export const createSweepStack = (scope: Construct, id: string, props: SweepStack
           ...(stage === 'start-sweep' ? { TURNSWEEP_SWEEP_MACHINE: statesArn('stateMachine', 'sweep') } : {}),
         },
         statements: [
-          ...scopeStatements(data, scopes[stage], stage === 'plan-sweep'),
+          ...scopeStatements(data, scopes[stage], deletingStages.includes(stage)),
           ...(extraStatements[stage] ?? []),
         ],
       }),

@@ -138,7 +138,7 @@ describe('blindness', () => {
     });
   });
 
-  it('nobody but the planner writes plans, and nobody but it deletes anything', () => {
+  it('nobody but the planner writes plans, and only planners delete anything', () => {
     const stages = [
       'plan-sweep',
       'generate-turns',
@@ -157,7 +157,7 @@ describe('blindness', () => {
 
     expect(writers).toEqual(['plan-sweep']);
     expect(kinds(roleOf('plan-sweep'), 's3:PutObject')).toEqual(expect.arrayContaining(plan));
-    expect(deleters).toEqual(['plan-sweep']);
+    expect(deleters).toEqual(['plan-sweep', 'plan-judging']);
     for (const id of Object.keys(app.resources('Sweep', 'AWS::IAM::Role')).filter((name) =>
       name.includes('Machine'),
     )) {

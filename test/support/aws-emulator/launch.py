@@ -14,7 +14,7 @@ import threading
 import time
 
 import ministack.app
-from ministack.core import iam_evaluator, lambda_runtime
+from ministack.core import iam_actions, iam_evaluator, lambda_runtime
 from ministack.services import lambda_svc, s3
 from ministack.services import stepfunctions as sfn
 from ministack.services.cloudformation import provisioners
@@ -363,7 +363,7 @@ for resource_type, service, kind in (
     provisioners._RESOURCE_HANDLERS.setdefault(resource_type, placeholder(service, kind))
 
 
-# --- IAM: two conditions that hold here without being said -------------------------------------------------------
+# --- IAM: what task tokens stand for, and two conditions that hold here without being said -------------------------------------------------------
 
 def pin_request_origin(address, is_secure):
     # Policies that deny requests without TLS would deny everything that comes over the loopback interface.
@@ -375,6 +375,17 @@ def principal_keys(credential):
     return {**original_principal_keys(credential), "aws:resourceaccount": account, "s3:resourceaccount": account}
 
 
+def extract_resource_arn(service, method, path, headers, body, query_params, region, account_id):
+    arn = original_extract_resource_arn(service, method, path, headers, body, query_params, region, account_id)
+    if service != "states" or arn != "*":
+        return arn
+    # A task token stands for the machine whose execution waits for it.
+    owners = token_owners.get(iam_actions._safe_json_field(body, "taskToken"))
+    return owners[-1].replace(":execution:", ":stateMachine:").rsplit(":", 1)[0] if owners else arn
+
+
+original_extract_resource_arn = iam_actions.extract_resource_arn
+iam_actions.extract_resource_arn = extract_resource_arn
 original_pin_request_origin = ministack.app.pin_request_origin
 original_principal_keys = iam_evaluator._principal_keys
 ministack.app.pin_request_origin = pin_request_origin
