@@ -31,11 +31,11 @@ import { judgeQueue, laneAccount, laneQueue, parseQueue, runAccount } from '../s
 import type { ObjectStore } from '../shared/ports/object-store.ts';
 import { createChatCallerFor, createModelClient } from '../shared/providers/registry.ts';
 import { type StageName, scopes } from '../shared/scopes.ts';
+import { createClipSource, extensionOf } from '../shared/stages/clip-source.ts';
 import { createQueueStage } from '../shared/stages/queue-stage.ts';
 import { loadRun } from '../shared/stages/run-context.ts';
 import { objectDamaged, readStored } from '../shared/stages/stored-json.ts';
 import { type AslIntegrations, createAslRuntime, loadStateMachine } from './asl/runtime.ts';
-import { createClipSource, extensionOf } from './clip-source.ts';
 import { type EventSource, startEventSource } from './event-source.ts';
 import type { Progress } from './progress.ts';
 

@@ -1,1 +1,0 @@
-export { createClipSource, extensionOf } from '../shared/stages/clip-source.ts';
