@@ -15,6 +15,8 @@ export interface LaneProgress {
   calls: number;
   /** Cost of this start's calls as far as it is known, in millionths of a dollar. */
   knownCostMicroUsd: number;
+  /** Calls whose cost is not known, for want of a price or of token counts. */
+  unpricedCalls: number;
   retries: Record<string, number>;
   stopped: string | null;
   /** Views that this start has settled: with `elapsedSeconds` the rate. */
@@ -72,6 +74,7 @@ export const createProgress = (
           open: 0,
           calls: 0,
           knownCostMicroUsd: 0,
+          unpricedCalls: 0,
           retries: {},
           stopped: null,
           settledNow: 0,
@@ -90,7 +93,8 @@ export const createProgress = (
     call({ lane, kind, costMicroUsd }) {
       const { counts } = states.get(lane)!;
       counts.calls += 1;
-      counts.knownCostMicroUsd += costMicroUsd ?? 0;
+      if (costMicroUsd === null) counts.unpricedCalls += 1;
+      else counts.knownCostMicroUsd += costMicroUsd;
       count(counts.retries, kind);
     },
     turns(lane, viewId, outcome) {

@@ -58,6 +58,7 @@ const showStatus = async (
       /** Null where nothing moves. */
       secondsLeft: open === 0 ? 0 : viewsPerSecond > 0 ? Math.ceil(open / viewsPerSecond) : null,
       knownCostUsd: (live?.knownCostMicroUsd ?? 0) / 1e6,
+      unpricedCalls: live?.unpricedCalls ?? 0,
     });
   }
   const spent = directory === null ? Promise.resolve(null) : summaryOfSpend(directory, run);
@@ -117,7 +118,7 @@ const showStatus = async (
         String(lane.failures),
         lane.viewsPerSecond.toFixed(1),
         lane.secondsLeft === null ? '–' : durationText(lane.secondsLeft),
-        `$${lane.knownCostUsd.toFixed(4)}`,
+        costText(lane),
         Object.entries(lane.retries)
           .map(([kind, times]) => `${kind}×${times}`)
           .join(' ') || '–',
@@ -129,6 +130,18 @@ const showStatus = async (
     print(`spent $${spend.spentUsd.toFixed(4)} of $${spend.limitUsd.toFixed(2)}`);
   }
   return exitCodes.complete;
+};
+
+/** Unknown is never shown as nothing. */
+const costText = ({
+  knownCostUsd,
+  unpricedCalls,
+}: {
+  knownCostUsd: number;
+  unpricedCalls: number;
+}): string => {
+  if (unpricedCalls === 0) return `$${knownCostUsd.toFixed(4)}`;
+  return knownCostUsd === 0 ? 'unknown' : `≥ $${knownCostUsd.toFixed(4)}`;
 };
 
 const durationText = (seconds: number): string => {
