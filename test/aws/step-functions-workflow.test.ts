@@ -4,6 +4,7 @@ import { CreateQueueCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { describe, expect, it } from 'vitest';
 import { createSqsStageQueue } from '../../shared/adapters/aws/sqs-stage-queue.ts';
 import { createStepFunctionsWorkflow } from '../../shared/adapters/aws/step-functions-workflow.ts';
+import { workflowContract } from '../contracts/workflow.contract.ts';
 import { useAwsEmulator } from './emulator.ts';
 import { createMachine, ending, waitForToken } from './machines.ts';
 
@@ -25,6 +26,15 @@ const newWorkflow = async () => {
   };
   return { client, queueUrl: QueueUrl!, nextToken, workflow: createStepFunctionsWorkflow({ client }) };
 };
+
+workflowContract('Step Functions', async (states) => {
+  const { client, queueUrl, nextToken, workflow } = await newWorkflow();
+  return {
+    workflow,
+    machine: await createMachine(client, states(queueUrl) as Record<string, object>),
+    nextToken,
+  };
+});
 
 describe('the workflow on Step Functions', () => {
   it('runs a machine to its end with the input it was given', async () => {
