@@ -273,7 +273,11 @@ export const createSweepStack = (scope: Construct, id: string, props: SweepStack
     [deploymentOutputs.bucket]: bucket.bucketName,
     [deploymentOutputs.sweepMachine]: sweep.stateMachineArn,
     [deploymentOutputs.judgingMachine]: judging.stateMachineArn,
-    [deploymentOutputs.lanes]: lanes.lanes.map((lane) => lane.id).join(','),
+    // A GPU lane has a queue but nothing that empties it yet: a sweep that names one must be refused.
+    [deploymentOutputs.lanes]: lanes.lanes
+      .filter(isHosted)
+      .map((lane) => lane.id)
+      .join(','),
     [deploymentOutputs.generateTurnsFunction]: functions['generate-turns'].functionName,
     [deploymentOutputs.judgeAnswersFunction]: functions['judge-answers'].functionName,
   };
