@@ -27,10 +27,11 @@ import {
 } from '../shared/contracts/stage-messages.ts';
 import { errorNames, TurnsweepError } from '../shared/errors.ts';
 import { keys } from '../shared/keys.ts';
-import { judgeQueue, laneAccount, laneQueue, parseQueue, runAccount } from '../shared/naming.ts';
+import { judgeQueue, laneQueue, parseQueue } from '../shared/naming.ts';
 import type { ObjectStore } from '../shared/ports/object-store.ts';
 import { createChatCallerFor, createModelClient } from '../shared/providers/registry.ts';
 import { type StageName, scopes } from '../shared/scopes.ts';
+import { openAccounts } from '../shared/stages/budget.ts';
 import { createClipSource, extensionOf } from '../shared/stages/clip-source.ts';
 import { createQueueStage } from '../shared/stages/queue-stage.ts';
 import { loadRun } from '../shared/stages/run-context.ts';
@@ -126,7 +127,9 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
   const context = await loadRun(store, run);
   const random = createSeededRandom(context.settings.seed);
   const ledger = createSqliteLedger(path.join(options.directory, 'ledger.sqlite'), { clock });
-  await prepareLedger(ledger, context.settings);
+  // The run folder's lock says that nobody else is at work: what is held belongs to a dead process.
+  await ledger.dropAllLeases();
+  await openAccounts(ledger, context.settings);
   const scoped = (stage: StageName): ObjectStore => scopeObjectStore(store, scopes[stage]);
 
   const { promise: failed, reject } = Promise.withResolvers<never>();
@@ -366,23 +369,4 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
       ledger.close();
     },
   };
-};
-
-const prepareLedger = async (
-  ledger: ReturnType<typeof createSqliteLedger>,
-  settings: Awaited<ReturnType<typeof loadRun>>['settings'],
-): Promise<void> => {
-  // The run folder's lock says that nobody else is at work: what is held belongs to a dead process.
-  await ledger.dropAllLeases();
-  const limits: [string, number | null][] = [
-    [runAccount(settings.run), settings.budgetMicroUsd],
-    ...settings.lanes.map((lane): [string, number | null] => [
-      laneAccount(settings.run, lane.id),
-      lane.budgetMicroUsd,
-    ]),
-  ];
-  for (const [account, limit] of limits) {
-    await ledger.setLimit(account, limit);
-    await ledger.dropReservations(account);
-  }
 };

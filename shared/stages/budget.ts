@@ -1,7 +1,30 @@
 import { randomUUID } from 'node:crypto';
+import type { RunSettings } from '../contracts/run.ts';
 import { callCostMicroUsd, mayBeCharged, type Price, reservationMicroUsd } from '../domain/cost.ts';
 import type { CallOutcome } from '../domain/outcome.ts';
+import { laneAccount, runAccount } from '../naming.ts';
 import type { Ledger } from '../ports/ledger.ts';
+
+/**
+ * Sets what a run and its lanes may spend, before anything is asked. A run has one start at work at a time:
+ * what is reserved now belongs to calls of an earlier one and is dropped.
+ */
+export const openAccounts = async (
+  ledger: Pick<Ledger, 'setLimit' | 'dropReservations'>,
+  settings: Pick<RunSettings, 'run' | 'budgetMicroUsd' | 'lanes'>,
+): Promise<void> => {
+  const limits: [string, number | null][] = [
+    [runAccount(settings.run), settings.budgetMicroUsd],
+    ...settings.lanes.map((lane): [string, number | null] => [
+      laneAccount(settings.run, lane.id),
+      lane.budgetMicroUsd,
+    ]),
+  ];
+  for (const [account, limit] of limits) {
+    await ledger.setLimit(account, limit);
+    await ledger.dropReservations(account);
+  }
+};
 
 export interface BudgetedCall<Called extends CallOutcome> {
   ledger: Pick<Ledger, 'reserve' | 'settle' | 'balance'>;

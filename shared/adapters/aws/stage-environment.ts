@@ -23,7 +23,7 @@ import {
 } from '../../contracts/stage-messages.ts';
 import { keys } from '../../keys.ts';
 import { judgeDimension, metricNames, metricNamespace } from '../../metric-names.ts';
-import { deployedName, laneAccount, queueUrlOf, runAccount, secretResourceName } from '../../naming.ts';
+import { deployedName, queueUrlOf, runAccount, secretResourceName } from '../../naming.ts';
 import type { ChatCaller } from '../../ports/chat-caller.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Ledger } from '../../ports/ledger.ts';
@@ -33,6 +33,7 @@ import type { Random } from '../../ports/random.ts';
 import type { Workflow } from '../../ports/workflow.ts';
 import { createChatCallerFor, createModelClient } from '../../providers/registry.ts';
 import { type StageName, scopes } from '../../scopes.ts';
+import { openAccounts } from '../../stages/budget.ts';
 import { createClipSource } from '../../stages/clip-source.ts';
 import { type BatchResponse, createQueueStage, type QueueEvent } from '../../stages/queue-stage.ts';
 import { loadRun } from '../../stages/run-context.ts';
@@ -128,18 +129,7 @@ export const planSweepHandler = <Result>(
   const plan = create({ store, ...planningPorts });
   return async (input) => {
     const { settings } = await loadRun(store, input.run);
-    const limits: [string, number | null][] = [
-      [runAccount(settings.run), settings.budgetMicroUsd],
-      ...settings.lanes.map((lane): [string, number | null] => [
-        laneAccount(settings.run, lane.id),
-        lane.budgetMicroUsd,
-      ]),
-    ];
-    for (const [account, limit] of limits) {
-      await ledgerTable().setLimit(account, limit);
-      // A run has one execution at a time: what is reserved now belongs to calls of an earlier one.
-      await ledgerTable().dropReservations(account);
-    }
+    await openAccounts(ledgerTable(), settings);
     return plan(input);
   };
 };

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createSqliteLedger } from '../../../shared/adapters/local/sqlite-ledger.ts';
 import { createVirtualClock } from '../../../shared/adapters/local/virtual-clock.ts';
 import { type CallOutcome, type Usage, unknownUsage } from '../../../shared/domain/outcome.ts';
-import { callWithinBudget } from '../../../shared/stages/budget.ts';
+import { callWithinBudget, openAccounts } from '../../../shared/stages/budget.ts';
 
 const price = { inputPerMTok: 2, outputPerMTok: 10 };
 const facts = { httpStatus: 200, responseId: null, servedModel: null, finishReason: null };
@@ -109,5 +109,23 @@ describe('a call within a budget', () => {
     );
 
     expect(await ledger.balance('run')).toMatchObject({ spentMicroUsd: 0, reservedMicroUsd: 0 });
+  });
+});
+
+describe('the accounts of a run', () => {
+  it('get their limits at each start and lose what a dead start had reserved, never what was spent', async () => {
+    const ledger = createSqliteLedger(':memory:', { clock: createVirtualClock() });
+    onTestFinished(() => ledger.close());
+    const accounts = ['run/r', 'run/r/lane/a'];
+    const lanes = [{ id: 'a', budgetMicroUsd: 300 }] as Parameters<typeof openAccounts>[1]['lanes'];
+    await openAccounts(ledger, { run: 'r', budgetMicroUsd: 500, lanes });
+    await ledger.settle(accounts, 'made', 120);
+    await ledger.reserve(accounts, 'in flight at the kill', 150);
+
+    await openAccounts(ledger, { run: 'r', budgetMicroUsd: 900, lanes });
+
+    const balance = { spentMicroUsd: 120, reservedMicroUsd: 0 };
+    expect(await ledger.balance('run/r')).toEqual({ ...balance, limitMicroUsd: 900 });
+    expect(await ledger.balance('run/r/lane/a')).toEqual({ ...balance, limitMicroUsd: 300 });
   });
 });
