@@ -219,6 +219,7 @@ const costsCsv = (costs: readonly CostTally[], aggregate: Aggregate): string =>
         reasoning_tokens: tally.reasoningTokens,
         audio_input_tokens: tally.audioInputTokens,
         video_input_tokens: tally.videoInputTokens,
+        image_input_tokens: tally.imageInputTokens,
         usd,
         usd_per_valid_view: usdPerValidView,
         unmetered_calls: tally.unmeteredCalls,

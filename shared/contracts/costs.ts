@@ -14,6 +14,7 @@ export const costTally = z.strictObject({
   reasoningTokens: z.number().int().nullable(),
   audioInputTokens: z.number().int().nullable(),
   videoInputTokens: z.number().int().nullable(),
+  imageInputTokens: z.number().int().nullable().default(null),
   costMicroUsd: z.number().nullable(),
   /** Failed calls that may have been charged but came without token counts: missing from tokens and cost. */
   unmeteredCalls: z.number().int(),

@@ -10,6 +10,8 @@ export const usage = z.strictObject({
   reasoningTokens: tokens,
   audioInputTokens: tokens,
   videoInputTokens: tokens,
+  /** Absent in records of earlier versions. */
+  imageInputTokens: tokens.default(null),
   textInputTokens: tokens,
 });
 

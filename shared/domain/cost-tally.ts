@@ -9,6 +9,7 @@ const tokenFields = [
   'reasoningTokens',
   'audioInputTokens',
   'videoInputTokens',
+  'imageInputTokens',
 ] as const;
 
 export const emptyTally = (lane: string, phase: CostTally['phase']): CostTally => ({
@@ -23,6 +24,7 @@ export const emptyTally = (lane: string, phase: CostTally['phase']): CostTally =
   reasoningTokens: 0,
   audioInputTokens: 0,
   videoInputTokens: 0,
+  imageInputTokens: 0,
   costMicroUsd: 0,
   unmeteredCalls: 0,
 });

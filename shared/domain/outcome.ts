@@ -6,6 +6,7 @@ export interface Usage {
   reasoningTokens: number | null;
   audioInputTokens: number | null;
   videoInputTokens: number | null;
+  imageInputTokens: number | null;
   textInputTokens: number | null;
 }
 
@@ -16,6 +17,7 @@ export const unknownUsage: Usage = {
   reasoningTokens: null,
   audioInputTokens: null,
   videoInputTokens: null,
+  imageInputTokens: null,
   textInputTokens: null,
 };
 

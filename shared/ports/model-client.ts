@@ -1,3 +1,4 @@
+import type { ClipForm } from '../domain/media.ts';
 import type { CallOutcome } from '../domain/outcome.ts';
 import type { ClipCounts, ResolvedRequest } from '../domain/request.ts';
 
@@ -14,7 +15,25 @@ export interface ModelClient {
   close(): Promise<void>;
 }
 
-/** Content of clips, by release path. Throws `ObjectMissing` where the content is not there. */
+/** A clip's content, or where the provider can fetch it. */
+export type LoadedClip =
+  | { type: 'inline'; mime: string; base64: string }
+  | { type: 'url'; mime: string; url: string };
+
+export interface WantedClip {
+  /** Null: as the benchmark has it. */
+  form: ClipForm | null;
+  /** A larger file comes as a URL; null: whatever its size, it comes inline. */
+  inlineBytesAtMost: number | null;
+}
+
+/**
+ * Content of clips. One file, or for frames all of them in order. Throws `ObjectMissing` where the content is not
+ * there, and `UsageWrong` where it is too large to be sent inline and nobody can fetch it from us.
+ */
 export interface ClipSource {
-  base64(clip: { path: string; sha256: string | null }): Promise<string>;
+  load(
+    clip: { type: 'audio' | 'video'; path: string; sha256: string | null },
+    wanted: WantedClip,
+  ): Promise<LoadedClip[]>;
 }

@@ -4,8 +4,8 @@ import { unknownUsage } from '../../domain/outcome.ts';
 import type { ClipCounts, ResolvedRequest } from '../../domain/request.ts';
 import { errorNames, type Problem, TurnsweepError } from '../../errors.ts';
 import type { ModelClient } from '../../ports/model-client.ts';
-import { cleanMessage } from '../openai-compatible/errors.ts';
-import { readUsage } from '../openai-compatible/usage.ts';
+import { cleanMessage } from '../chat-completions/errors.ts';
+import { readUsage } from '../chat-completions/usage.ts';
 
 const recordedRow = z.object({
   request_id: z.string(),

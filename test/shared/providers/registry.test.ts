@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ClientPorts, LaneConnection } from '../../../shared/providers/registry.ts';
+import type { ClientPorts, LaneConnection } from '../../../shared/providers/provider.ts';
 import { createModelClient } from '../../../shared/providers/registry.ts';
 import { startRawServer } from './raw-server.ts';
 
@@ -13,7 +13,7 @@ const lane = (more: Partial<LaneConnection> = {}): LaneConnection => ({
 });
 const ports = (more: Partial<ClientPorts> = {}): ClientPorts => ({
   apiKey: null,
-  clips: { base64: async () => '' },
+  clips: { load: async () => [] },
   recording: null,
   ...more,
 });

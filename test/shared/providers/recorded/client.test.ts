@@ -67,6 +67,7 @@ describe('recorded replies', () => {
         reasoningTokens: null,
         audioInputTokens: 72,
         videoInputTokens: null,
+        imageInputTokens: null,
         textInputTokens: null,
       },
       consumed: { audio: 1, video: 2 },

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { CallOutcome } from '../../../../shared/domain/outcome.ts';
-import { failureOutcome, replyOutcome } from '../../../../shared/providers/openai-compatible/response.ts';
+import { failureOutcome, replyOutcome } from '../../../../shared/providers/chat-completions/response.ts';
+import { commonProfile } from '../../../../shared/providers/openai-compatible/provider.ts';
 
-const context = { apiKey: null, now: 0 };
+const context = { apiKey: null, now: 0, profile: commonProfile };
 const text = 'A red light, then 蓝 🔵.';
 
 const outcomeOf = (body: string | Buffer, type = 'application/json', headers: Record<string, string> = {}) =>
@@ -64,6 +65,7 @@ describe('whole replies', () => {
         reasoningTokens: 16,
         audioInputTokens: 13,
         videoInputTokens: 1280,
+        imageInputTokens: null,
         textInputTokens: 12,
       },
     });

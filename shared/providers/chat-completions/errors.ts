@@ -5,22 +5,29 @@ export interface Fault {
   status: number | null;
   /** The provider's `code` and `type`, lower case. */
   codes: readonly string[];
+  message: string;
 }
 
 export type Verdict = 'retry' | 'refused' | 'failed' | 'stop_lane';
 
-interface Rule {
+/** The first rule that fits a fault decides. */
+export interface OutcomeRule {
+  /** Of the provider's `code` and `type`, lower case. */
   codes?: RegExp;
+  /** Of the provider's message, where the code alone does not tell. */
+  message?: RegExp;
   statuses?: readonly [from: number, to: number];
   verdict: Verdict;
   kind?: ErrorKind;
+  /** Seconds to wait at least where the provider does not say. */
+  waitSeconds?: number;
 }
 
 /**
- * The outcome of every error that a server reports; the first rule that fits decides, and a fault that fits none
- * (an error without status or known code) is retried. Rules of return-protocol §4; codes as the providers name them.
+ * What errors mean wherever a provider has no rule of its own (return-protocol §4); a fault that fits none (an error
+ * without status or known code) is retried.
  */
-export const outcomeRules: readonly Rule[] = [
+export const commonRules: readonly OutcomeRule[] = [
   {
     codes:
       /^(content_policy_violation|content_filter|invalid_prompt|cyber_policy|data_?inspection_?failed|responsibleaipolicyviolation|moderation_blocked|.*sensitivecontentdetected.*|.*riskdetection.*)$/,
@@ -42,29 +49,37 @@ export const outcomeRules: readonly Rule[] = [
   { statuses: [500, 599], verdict: 'retry' },
 ];
 
-export const verdictOf = (fault: Fault): { verdict: Verdict; kind: ErrorKind } => {
-  const { status, codes } = fault;
-  const rule = outcomeRules.find(
-    (candidate) =>
-      codes.some((code) => candidate.codes?.test(code)) ||
-      (candidate.statuses !== undefined &&
-        status !== null &&
-        status >= candidate.statuses[0] &&
-        status <= candidate.statuses[1]),
-  );
+export interface Judged {
+  verdict: Verdict;
+  kind: ErrorKind;
+  /** Seconds to wait at least where the provider does not say; null: as the lane's back-off has it. */
+  waitSeconds: number | null;
+}
+
+const fits = (rule: OutcomeRule, { status, codes, message }: Fault): boolean => {
+  if (rule.message !== undefined && !rule.message.test(message)) return false;
+  const { codes: wanted, statuses } = rule;
+  if (wanted !== undefined && codes.some((code) => wanted.test(code))) return true;
+  return statuses !== undefined && status !== null && status >= statuses[0] && status <= statuses[1];
+};
+
+/** What a fault means to a provider whose own `rules` go before those that all share. */
+export const verdictOf = (fault: Fault, rules: readonly OutcomeRule[] = []): Judged => {
+  const { status } = fault;
+  const rule = [...rules, ...commonRules].find((candidate) => fits(candidate, fault));
   const kind: ErrorKind = rule?.kind ?? (status === null ? 'invalid_response' : `http_${status}`);
-  return { verdict: rule?.verdict ?? 'retry', kind };
+  return { verdict: rule?.verdict ?? 'retry', kind, waitSeconds: rule?.waitSeconds ?? null };
 };
 
 /** The outcome of a fault, with the provider's wish to wait where asking again makes sense. */
 export const failedOutcome = (
-  { verdict, kind }: { verdict: Verdict; kind: ErrorKind },
+  { verdict, kind, waitSeconds = null }: Pick<Judged, 'verdict' | 'kind'> & Partial<Judged>,
   message: string,
   facts: CallFacts,
   retryAfterSeconds: number | null = null,
 ): CallOutcome =>
   verdict === 'retry'
-    ? { status: 'retry', kind, message, retryAfterSeconds, ...facts }
+    ? { status: 'retry', kind, message, retryAfterSeconds: retryAfterSeconds ?? waitSeconds, ...facts }
     : { status: verdict, kind, message, ...facts };
 
 const longestMessage = 300;

@@ -1,24 +1,30 @@
 import { describe, expect, it } from 'vitest';
+import { asTheyAre } from '../../../../shared/domain/media.ts';
 import type { ResolvedMessage } from '../../../../shared/domain/request.ts';
 import type { ClipSource } from '../../../../shared/ports/model-client.ts';
 import {
   bodyHead,
   encodeBody,
   mediaMessages,
-} from '../../../../shared/providers/openai-compatible/request.ts';
+} from '../../../../shared/providers/chat-completions/request.ts';
+import { commonProfile } from '../../../../shared/providers/openai-compatible/provider.ts';
 
 const clipsOf = (contents: Record<string, string>): ClipSource => ({
-  base64: async ({ path }) => {
-    const content = contents[path];
-    if (content === undefined) throw Object.assign(new Error(path), { name: 'ObjectMissing' });
-    return content;
+  load: async ({ type, path }) => {
+    const base64 = contents[path];
+    if (base64 === undefined) throw Object.assign(new Error(path), { name: 'ObjectMissing' });
+    return [{ type: 'inline', mime: type === 'audio' ? 'audio/wav' : 'video/mp4', base64 }];
   },
 });
+const loading = (clips: ClipSource) => ({ clips, forms: asTheyAre, fps: null, profile: commonProfile });
 const clips = clipsOf({ 'a.wav': 'QUFB', 'b.mp4': 'QkI=', 'c.wav': 'Q0M=' });
 const call = { maxTokens: 64 };
 const sentBy = async (messages: ResolvedMessage[]) => {
-  const { pieces, sent } = await mediaMessages(messages, clips);
-  return { body: JSON.parse(encodeBody(bodyHead('m', {}, call), pieces).toString('utf8')), sent };
+  const { pieces, sent } = await mediaMessages(messages, loading(clips));
+  return {
+    body: JSON.parse(encodeBody(bodyHead(commonProfile, 'm', {}, call), pieces).toString('utf8')),
+    sent,
+  };
 };
 
 describe('messages on the wire', () => {
@@ -76,7 +82,7 @@ describe('messages on the wire', () => {
       { role: 'user', content: [{ type: 'audio', path: 'a.wav', sha256: null }] },
     ];
 
-    await expect(mediaMessages(messages, clipsOf({ 'a.wav': content }))).rejects.toMatchObject({
+    await expect(mediaMessages(messages, loading(clipsOf({ 'a.wav': content })))).rejects.toMatchObject({
       name: 'ContractViolated',
       message: expect.stringContaining('a.wav'),
     });
@@ -87,7 +93,7 @@ describe('messages on the wire', () => {
       { role: 'user', content: [{ type: 'audio', path: 'gone.wav', sha256: null }] },
     ];
 
-    await expect(mediaMessages(messages, clips)).rejects.toMatchObject({ name: 'ObjectMissing' });
+    await expect(mediaMessages(messages, loading(clips))).rejects.toMatchObject({ name: 'ObjectMissing' });
   });
 });
 
@@ -95,7 +101,7 @@ describe('settings on the wire', () => {
   const settingsOf = (head: string) => JSON.parse(`${head}]}`);
 
   it('streams with usage by default and names nothing that is not set', () => {
-    expect(settingsOf(bodyHead('m', {}, call))).toEqual({
+    expect(settingsOf(bodyHead(commonProfile, 'm', {}, call))).toEqual({
       model: 'm',
       max_tokens: 64,
       stream: true,
@@ -106,6 +112,12 @@ describe('settings on the wire', () => {
 
   it('names everything that is set, zeros included', () => {
     const head = bodyHead(
+      {
+        body: (model, settings, shape) => ({
+          ...commonProfile.body(model, settings, shape),
+          mm_processor_kwargs: { fps: 2 },
+        }),
+      },
       'm',
       {
         temperature: 0,
@@ -113,15 +125,13 @@ describe('settings on the wire', () => {
         seed: 0,
         reasoningEffort: 'low',
         stream: false,
-        maxTokensField: 'max_completion_tokens',
-        extraBody: { mm_processor_kwargs: { fps: 2 } },
       },
       { maxTokens: 8, reasoningEffort: 'none', responseFormat: { type: 'json_object' } },
     );
 
     expect(settingsOf(head)).toEqual({
       model: 'm',
-      max_completion_tokens: 8,
+      max_tokens: 8,
       temperature: 0,
       top_p: 0.5,
       seed: 0,

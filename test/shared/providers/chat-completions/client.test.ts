@@ -2,13 +2,12 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ScenarioInput } from '../../../../mock/scenario.ts';
 import { startMockProvider } from '../../../../mock/server.ts';
+import { asTheyAre } from '../../../../shared/domain/media.ts';
 import type { CallOutcome } from '../../../../shared/domain/outcome.ts';
 import type { ResolvedRequest } from '../../../../shared/domain/request.ts';
-import type { ChatCallerOptions } from '../../../../shared/providers/openai-compatible/client.ts';
-import {
-  createChatCaller,
-  createOpenAiCompatibleClient,
-} from '../../../../shared/providers/openai-compatible/client.ts';
+import type { ChatCallerOptions } from '../../../../shared/providers/chat-completions/client.ts';
+import { createChatCaller, createChatClient } from '../../../../shared/providers/chat-completions/client.ts';
+import { commonProfile } from '../../../../shared/providers/openai-compatible/provider.ts';
 import { chunk, lastChunk, startRawServer, streamHead } from '../raw-server.ts';
 
 const opened: { close(): Promise<void> }[] = [];
@@ -30,13 +29,20 @@ const optionsFor = (baseUrl: string, options: Partial<ChatCallerOptions> = {}): 
   apiKey: 'sk-secret',
   model: 'm',
   maxInFlight: 4,
+  profile: commonProfile,
   ...options,
 });
 const clips = {
-  base64: async ({ path }: { path: string }) => Buffer.from(`content of ${path}`).toString('base64'),
+  load: async ({ type, path }: { type: string; path: string }) => [
+    {
+      type: 'inline' as const,
+      mime: type === 'audio' ? 'audio/wav' : 'video/mp4',
+      base64: Buffer.from(`content of ${path}`).toString('base64'),
+    },
+  ],
 };
 const clientOf = (baseUrl: string, options: Partial<ChatCallerOptions> = {}) =>
-  opening(createOpenAiCompatibleClient({ ...optionsFor(baseUrl, options), clips }));
+  opening(createChatClient({ ...optionsFor(baseUrl, options), forms: asTheyAre, clips }));
 const callerOf = (baseUrl: string, options: Partial<ChatCallerOptions> = {}) =>
   opening(createChatCaller(optionsFor(baseUrl, options)));
 const question = (text = 'Which colour?'): ResolvedRequest => ({

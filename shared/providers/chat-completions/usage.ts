@@ -21,6 +21,7 @@ export const readUsage = (value: unknown): Usage => {
     reasoningTokens: count(completion.reasoning_tokens),
     audioInputTokens: count(prompt.audio_tokens),
     videoInputTokens: count(prompt.video_tokens),
+    imageInputTokens: count(prompt.image_tokens),
     textInputTokens: count(prompt.text_tokens),
   };
 };

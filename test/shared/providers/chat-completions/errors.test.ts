@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { cleanMessage } from '../../../../shared/providers/openai-compatible/errors.ts';
-import { replyOutcome } from '../../../../shared/providers/openai-compatible/response.ts';
+import { cleanMessage } from '../../../../shared/providers/chat-completions/errors.ts';
+import { replyOutcome } from '../../../../shared/providers/chat-completions/response.ts';
+import { commonProfile } from '../../../../shared/providers/openai-compatible/provider.ts';
 
 const now = Date.UTC(2026, 10, 30, 7, 0, 0);
 const outcomeOf = (status: number, body: unknown, headers: Record<string, string> = {}) =>
@@ -10,7 +11,7 @@ const outcomeOf = (status: number, body: unknown, headers: Record<string, string
       headers,
       body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
     },
-    { apiKey: 'sk-secret', now },
+    { apiKey: 'sk-secret', now, profile: commonProfile },
   );
 const named = (code: unknown, type = 'some_error') => ({
   error: { message: 'fake', type, param: null, code },

@@ -5,7 +5,7 @@ import { unknownUsage } from '../../domain/outcome.ts';
 import type { TransportFailure, TransportReply } from '../transport.ts';
 import { headerText, retryAfterSeconds } from '../transport.ts';
 import { cleanMessage, failedOutcome, readErrorBody, verdictOf } from './errors.ts';
-import { readUsage } from './usage.ts';
+import type { ChatProfile } from './profile.ts';
 
 type Json = Record<string, unknown>;
 
@@ -149,12 +149,16 @@ const readBody = (headers: TransportReply['headers'], bytes: Buffer): Reading =>
   return readDocument(body);
 };
 
-const factsOf = (reply: TransportReply | null, reading: Reading | null): CallFacts => ({
+const factsOf = (
+  reply: TransportReply | null,
+  reading: Reading | null,
+  { profile }: ReplyContext,
+): CallFacts => ({
   httpStatus: reply?.status ?? null,
   responseId: reading?.id ?? (reply ? headerText(reply.headers, 'x-request-id') : null),
   servedModel: reading?.servedModel ?? null,
   finishReason: reading?.finishReason ?? null,
-  usage: reading?.usage === undefined ? unknownUsage : readUsage(reading.usage),
+  usage: reading?.usage === undefined ? unknownUsage : profile.readUsage(reading.usage),
 });
 
 const finishKind = (finishReason: string): ErrorKind => {
@@ -166,14 +170,12 @@ export interface ReplyContext {
   apiKey: string | null;
   /** Milliseconds since the epoch, for waits that are given as a date. */
   now: number;
+  profile: Pick<ChatProfile, 'rules' | 'readUsage'>;
 }
 
-const successOutcome = (
-  reply: TransportReply,
-  reading: Reading,
-  { apiKey, now }: ReplyContext,
-): CallOutcome => {
-  const facts = factsOf(reply, reading);
+const successOutcome = (reply: TransportReply, reading: Reading, context: ReplyContext): CallOutcome => {
+  const { apiKey, now, profile } = context;
+  const facts = factsOf(reply, reading, context);
   const { fault, text, finishReason } = reading;
   const wait = retryAfterSeconds(reply.headers, now);
   const retry = (kind: ErrorKind, message: string) =>
@@ -181,7 +183,7 @@ const successOutcome = (
 
   if (fault && 'error' in fault) {
     const { codes, statusInBody, message } = fault.error;
-    const verdict = verdictOf({ status: statusInBody, codes });
+    const verdict = verdictOf({ status: statusInBody, codes, message }, profile.rules);
     const line = cleanMessage(`the reply reports an error: ${message || 'no message'}`, apiKey);
     return failedOutcome(verdict, line, facts, wait);
   }
@@ -217,6 +219,7 @@ export const replyOutcome = (reply: TransportReply, context: ReplyContext): Call
   const facts = factsOf(
     reply,
     document ? { ...emptyReading(), id: nonEmpty(document.id) ?? nonEmpty(document.request_id) } : null,
+    context,
   );
   const said =
     error?.message || nonEmpty(document?.message) || (text.trim().startsWith('<') ? 'a web page' : text);
@@ -224,7 +227,7 @@ export const replyOutcome = (reply: TransportReply, context: ReplyContext): Call
   return failedOutcome(
     status < 300
       ? { verdict: 'retry', kind: 'invalid_response' }
-      : verdictOf({ status, codes: error?.codes ?? [] }),
+      : verdictOf({ status, codes: error?.codes ?? [], message: said }, context.profile.rules),
     message,
     facts,
     retryAfterSeconds(headers, context.now),
@@ -239,7 +242,7 @@ export const failureOutcome = (failure: TransportFailure, context: ReplyContext)
   const { kind, partial } = failure;
   const reading = partial?.status === 200 ? readBody(partial.headers, partial.body) : null;
   if (partial && reading?.ended) return successOutcome(partial, reading, context);
-  const facts = factsOf(partial, reading);
+  const facts = factsOf(partial, reading, context);
   const message = cleanMessage(failure.message, context.apiKey);
   return kind === 'reply_too_large'
     ? { status: 'failed', kind: 'invalid_response', message, ...facts }

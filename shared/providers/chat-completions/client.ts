@@ -1,9 +1,11 @@
+import type { ClipForms } from '../../domain/media.ts';
 import type { CallOutcome } from '../../domain/outcome.ts';
 import { errorNames, TurnsweepError } from '../../errors.ts';
 import type { ClipSource, ModelClient } from '../../ports/model-client.ts';
+import type { LaneSettings } from '../provider.ts';
 import { createTransport, endpointUrl } from '../transport.ts';
-import type { ChatSettings, JsonPiece, TextMessage } from './request.ts';
-import { bodyHead, encodeBody, mediaMessages } from './request.ts';
+import type { CallShape, ChatProfile, JsonPiece } from './profile.ts';
+import { bodyHead, encodeBody, mediaMessages, type TextMessage } from './request.ts';
 import { failureOutcome, replyOutcome } from './response.ts';
 
 export interface ChatCallerOptions {
@@ -12,7 +14,8 @@ export interface ChatCallerOptions {
   /** Null for servers that ask for none. */
   apiKey: string | null;
   model: string;
-  settings?: ChatSettings;
+  settings?: LaneSettings;
+  profile: ChatProfile;
   maxInFlight: number;
   idleTimeoutMs?: number;
   maxReplyBytes?: number;
@@ -20,14 +23,9 @@ export interface ChatCallerOptions {
   now?: () => number;
 }
 
-export interface ChatCallLimits {
-  maxTokens: number;
+export interface ChatCallLimits extends CallShape {
   /** Whole-call deadline in milliseconds, body included. */
   deadlineMs: number;
-  /** Goes before the settings' own. */
-  reasoningEffort?: string;
-  /** `response_format` as it goes on the wire. */
-  responseFormat?: unknown;
   signal?: AbortSignal;
 }
 
@@ -44,7 +42,7 @@ export interface ChatCaller {
  * Throws `UsageWrong` for an address or a key that cannot be sent.
  */
 export const createChatCaller = (options: ChatCallerOptions): ChatCaller => {
-  const { apiKey, model, settings = {}, now = Date.now } = options;
+  const { apiKey, model, profile, settings = {}, now = Date.now } = options;
   if (apiKey !== null && !/^[\x21-\x7e]+$/.test(apiKey)) {
     throw new TurnsweepError(
       errorNames.usage,
@@ -64,9 +62,9 @@ export const createChatCaller = (options: ChatCallerOptions): ChatCaller => {
   });
 
   const send: ChatCaller['send'] = async (messages, limits) => {
-    const body = encodeBody(bodyHead(model, settings, limits), messages);
+    const body = encodeBody(bodyHead(profile, model, settings, limits), messages);
     const result = await transport.post(body, limits);
-    const context = { apiKey, now: now() };
+    const context = { apiKey, now: now(), profile };
     return 'reply' in result ? replyOutcome(result.reply, context) : failureOutcome(result.failure, context);
   };
 
@@ -78,14 +76,16 @@ export const createChatCaller = (options: ChatCallerOptions): ChatCaller => {
   };
 };
 
-/** Model client of the OpenAI dialect (also vLLM's); `clips` gives 16 kHz WAV and silent MP4. */
-export const createOpenAiCompatibleClient = (
-  options: ChatCallerOptions & { clips: ClipSource },
+/** Model client of this dialect as the options' profile speaks it. */
+export const createChatClient = (
+  options: ChatCallerOptions & { clips: ClipSource; forms: ClipForms },
 ): ModelClient => {
   const caller = createChatCaller(options);
+  const { clips, forms, profile } = options;
+  const loading = { clips, forms, profile, fps: options.settings?.fps ?? null };
   return {
     call: async ({ messages }, limits) => {
-      const { pieces, sent } = await mediaMessages(messages, options.clips);
+      const { pieces, sent } = await mediaMessages(messages, loading);
       const outcome = await caller.send(pieces, limits);
       return { ...outcome, consumed: sent };
     },

@@ -1,0 +1,142 @@
+import { type ClipForm, type ClipForms, usualMaxSide } from '../../domain/media.ts';
+import type { ClipCounts, ResolvedClip, ResolvedMessage, ResolvedPart } from '../../domain/request.ts';
+import { errorNames, TurnsweepError } from '../../errors.ts';
+import type { ClipSource } from '../../ports/model-client.ts';
+import type { LaneSettings } from '../provider.ts';
+import type { CallShape, ChatProfile, JsonPiece } from './profile.ts';
+
+export interface TextMessage {
+  role: 'system' | 'user' | 'assistant';
+  content: string;
+}
+
+/** Everything of the body before the messages; the body ends with `]}`. */
+export const bodyHead = (
+  profile: Pick<ChatProfile, 'body'>,
+  model: string,
+  settings: LaneSettings,
+  call: CallShape,
+): string => {
+  const stream = settings.stream ?? true;
+  const members = {
+    stream: stream || undefined,
+    stream_options: stream ? { include_usage: true } : undefined,
+    ...profile.body(model, settings, call),
+    model,
+  };
+  return `${JSON.stringify(members).slice(0, -1)},"messages":[`;
+};
+
+/** Messages of a frozen request: parts in their order, earlier replies as plain text. */
+export const mediaMessages = async (
+  messages: readonly ResolvedMessage[],
+  loading: {
+    clips: ClipSource;
+    forms: ClipForms;
+    fps: number | null;
+    profile: Pick<ChatProfile, 'clip' | 'partOrder' | 'inlineBytesAtMost'>;
+  },
+): Promise<{ pieces: JsonPiece[]; sent: ClipCounts }> => {
+  const written = await Promise.all(messages.map((message) => writeMessage(message, loading)));
+  const pieces: JsonPiece[] = [];
+  const sent: ClipCounts = { audio: 0, video: 0 };
+  for (const [index, message] of messages.entries()) {
+    if (index > 0) pieces.push(',');
+    pieces.push(...written[index]!);
+    if (message.role !== 'user') continue;
+    for (const part of message.content) if (part.type !== 'text') sent[part.type] += 1;
+  }
+  return { pieces: joined(pieces), sent };
+};
+
+type Loading = Parameters<typeof mediaMessages>[1];
+
+const writeMessage = async (message: ResolvedMessage, loading: Loading): Promise<JsonPiece[]> => {
+  if (message.role === 'assistant') {
+    return [`{"role":"assistant","content":${JSON.stringify(message.text)}}`];
+  }
+  const parts = await Promise.all(
+    orderedParts(message.content, loading).map((part) => writePart(part, loading)),
+  );
+  return [
+    '{"role":"user","content":[',
+    ...parts.flatMap((part, position) => (position === 0 ? part : [',', ...part])),
+    ']}',
+  ];
+};
+
+/** A part on the wire: text, or a clip whose sound may come from another clip of the message. */
+type SentPart = ResolvedPart & { sound?: ResolvedClip };
+
+const orderedParts = (content: readonly ResolvedPart[], { forms, profile }: Loading): SentPart[] => {
+  const clips = content.filter((part): part is ResolvedClip => part.type !== 'text');
+  const sounds = clips.filter((clip) => clip.type === 'audio');
+  const pictures = clips.filter((clip) => clip.type === 'video');
+  const muxes = forms.mux && sounds.length > 0 && pictures.length > 0;
+  if (muxes && (sounds.length > 1 || pictures.length > 1)) {
+    throw new TurnsweepError(
+      errorNames.contractViolated,
+      'one video and one sound make a file, not several',
+      {
+        where: pictures[0]!.path,
+      },
+    );
+  }
+  const sent: SentPart[] = muxes
+    ? content
+        .filter((part) => part.type !== 'audio')
+        .map((part) => (part.type === 'video' ? { ...part, sound: sounds[0]! } : part))
+    : [...content];
+  if (profile.partOrder === 'frozen') return sent;
+  return [...sent.filter((part) => part.type === 'text'), ...sent.filter((part) => part.type !== 'text')];
+};
+
+const writePart = async (part: SentPart, { clips, forms, fps, profile }: Loading): Promise<JsonPiece[]> => {
+  if (part.type === 'text') return [`{"type":"text","text":${JSON.stringify(part.text)}}`];
+  const form = part.sound === undefined ? forms[part.type] : withSound(forms.video, part.sound);
+  const files = await clips.load(part, { form, inlineBytesAtMost: profile.inlineBytesAtMost });
+  for (const file of files) {
+    if (file.type === 'inline' && (file.base64.length % 4 !== 0 || file.base64.startsWith('data:'))) {
+      throw new TurnsweepError(errorNames.contractViolated, 'clip is not bare base64', { where: part.path });
+    }
+  }
+  return profile.clip({ medium: part.type, files, fps: part.type === 'video' ? fps : null });
+};
+
+const withSound = (form: ClipForms['video'], sound: ResolvedClip): ClipForm => {
+  if (sound.sha256 === null) {
+    throw new TurnsweepError(errorNames.objectMissing, 'a clip without verified content cannot be sent', {
+      where: sound.path,
+    });
+  }
+  return {
+    kind: 'video-with-sound',
+    maxSide: form?.maxSide ?? usualMaxSide,
+    fps: form?.fps ?? null,
+    sound: { path: sound.path, sha256: sound.sha256 },
+  };
+};
+
+/** Neighbouring texts as one: fewer pieces to copy. */
+const joined = (pieces: readonly JsonPiece[]): JsonPiece[] => {
+  const result: JsonPiece[] = [];
+  for (const piece of pieces) {
+    const last = result.at(-1);
+    if (typeof piece === 'string' && typeof last === 'string') result[result.length - 1] = last + piece;
+    else result.push(piece);
+  }
+  return result;
+};
+
+export const encodeBody = (head: string, messages: readonly JsonPiece[]): Buffer => {
+  const pieces: readonly JsonPiece[] = [head, ...messages, ']}'];
+  const sizeOf = (piece: JsonPiece) =>
+    typeof piece === 'string' ? Buffer.byteLength(piece) : piece.base64.length;
+  const body = Buffer.allocUnsafe(pieces.reduce((total, piece) => total + sizeOf(piece), 0));
+  let offset = 0;
+  for (const piece of pieces) {
+    offset +=
+      typeof piece === 'string' ? body.write(piece, offset) : body.write(piece.base64, offset, 'latin1');
+  }
+  return body;
+};
