@@ -70,6 +70,6 @@ export const createEvaluatorApp = (props?: AppProps): App => {
     new ServerlessChecks(app),
     new EvaluatorChecks(app),
   );
-  acknowledge(app, deployment);
+  acknowledge(app, deployment, lanes);
   return app;
 };

@@ -7,6 +7,7 @@ import { createJudgeAnswers, type JudgeAtWork } from '../functions/judge-answers
 import { createPlanJudging } from '../functions/plan-judging/plan-judging.ts';
 import { createPlanSweep } from '../functions/plan-sweep/plan-sweep.ts';
 import { createPublishReport } from '../functions/publish-report/publish-report.ts';
+import { createStopLane } from '../functions/stop-lane/stop-lane.ts';
 import { environmentSecrets } from '../shared/adapters/local/environment-secrets.ts';
 import { createFileObjectStore } from '../shared/adapters/local/file-object-store.ts';
 import {
@@ -33,11 +34,11 @@ import { createChatCallerFor, createModelClient } from '../shared/providers/regi
 import { type StageName, scopes } from '../shared/scopes.ts';
 import { openAccounts } from '../shared/stages/budget.ts';
 import { createClipSource, extensionOf } from '../shared/stages/clip-source.ts';
+import { type QueueConsumer, startQueueConsumer } from '../shared/stages/queue-consumer.ts';
 import { createQueueStage } from '../shared/stages/queue-stage.ts';
 import { loadRun } from '../shared/stages/run-context.ts';
 import { objectDamaged, readStored } from '../shared/stages/stored-json.ts';
 import { type AslIntegrations, createAslRuntime, loadStateMachine } from './asl/runtime.ts';
-import { type EventSource, startEventSource } from './event-source.ts';
 import type { Progress } from './progress.ts';
 
 const machinesDirectory = path.join(import.meta.dirname, '..', 'state-machines');
@@ -53,6 +54,7 @@ const machineFiles = { sweep: 'sweep', viewGroup: 'view-group', judging: 'judgin
 const substitutions: Record<string, Record<string, string>> = {
   sweep: {
     PlanSweepFunction: 'plan-sweep',
+    StopLaneFunction: 'stop-lane',
     Bucket: bucket,
     ViewGroupStateMachine: machineFiles.viewGroup,
     JudgingStateMachine: machineFiles.judging,
@@ -203,8 +205,15 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
   const queueUrl = (name: string) => name;
 
   const functions: Record<string, (payload: unknown) => Promise<unknown>> = {
-    'plan-sweep': createPlanSweep({ store: scoped('plan-sweep'), benchmarkOf, queueUrl }),
+    'plan-sweep': createPlanSweep({
+      store: scoped('plan-sweep'),
+      benchmarkOf,
+      queueUrl,
+      // Every queue has its event source in this process, whatever serves the model.
+      workersOf: () => null,
+    }),
     'exclude-request': createExcludeRequest({ store: scoped('exclude-request') }),
+    'stop-lane': createStopLane({ store: scoped('stop-lane'), clock }),
     'plan-judging': createPlanJudging({ store: scoped('plan-judging'), benchmarkOf, queueUrl }),
     'aggregate-run': createAggregateRun({ store: scoped('aggregate-run'), benchmarkOf }),
     'publish-report': createPublishReport({ store: scoped('publish-report') }),
@@ -286,7 +295,7 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
   };
 
   let draining = false;
-  let sources: EventSource[] = [];
+  let sources: QueueConsumer[] = [];
   const openSources = (names: readonly string[]) => {
     for (const name of names) {
       const queue = parseQueue(name);
@@ -295,7 +304,8 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
       const visibilitySeconds = visibilityOf(settings.deadlineSeconds);
       const edge = { workflow: runtime, ledger, visibilitySeconds, maxReceiveCount, onError };
       sources.push(
-        startEventSource({
+        startQueueConsumer({
+          clock,
           queue: queueOf(name),
           concurrency: settings.maxInFlight,
           handler:

@@ -40,6 +40,7 @@ export const scopes = {
     read: ['runs/*/plan/groups/', 'runs/*/lanes/'],
     write: ['runs/*/lanes/*/failures/'],
   },
+  'stop-lane': { read: ['runs/*/lanes/*/stopped.json'], write: ['runs/*/lanes/*/stopped.json'] },
   'plan-judging': {
     read: ['runs/', 'benchmarks/', 'reviews/'],
     write: ['runs/*/judging/', 'runs/*/lanes/*/views.jsonl', 'runs/*/lanes/*/costs.json'],

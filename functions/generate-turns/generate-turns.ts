@@ -34,6 +34,8 @@ export interface GenerateTurnsPorts {
   laneAtWork(run: string, lane: string): Promise<LaneAtWork>;
   /** False once too little of the invocation's time is left for another call. */
   hasTimeLeft(): boolean;
+  /** Breaks calls in flight off; the stage then throws its reason, with nothing recorded of them. */
+  signal?: AbortSignal;
   /** Told about every call, for progress and metrics. */
   onCall?(event: {
     run: string;
@@ -272,7 +274,12 @@ const makeCall = async (
     price: lane.settings.price,
     promptTokensAtMost: promptTokensAtMost(request),
     maxTokens,
-    call: () => lane.client.call(request, { maxTokens, deadlineMs: lane.settings.deadlineSeconds * 1000 }),
+    call: () =>
+      lane.client.call(request, {
+        maxTokens,
+        deadlineMs: lane.settings.deadlineSeconds * 1000,
+        signal: ports.signal,
+      }),
   });
   if (called === 'spent') return { reply: null, outcome: outcome('budget', uncalled) };
   if (called === 'held') {

@@ -8,7 +8,11 @@ import {
 } from '../../shared/contracts/plan.ts';
 import { type AttemptLog, failureRecord } from '../../shared/contracts/records.ts';
 import { laneOf } from '../../shared/contracts/run.ts';
-import { type PlanSweepResult, planSweepInput } from '../../shared/contracts/stage-messages.ts';
+import {
+  type LaneWorkers,
+  type PlanSweepResult,
+  planSweepInput,
+} from '../../shared/contracts/stage-messages.ts';
 import { keys, requestHash } from '../../shared/keys.ts';
 import { laneQueue } from '../../shared/naming.ts';
 import type { ObjectStore } from '../../shared/ports/object-store.ts';
@@ -24,6 +28,8 @@ export interface PlanSweepPorts {
   store: ObjectStore;
   benchmarkOf(kind: string): Benchmark;
   queueUrl(queue: string): string;
+  /** Who empties the lane's queue where nobody does so all the time. */
+  workersOf(run: string, lane: string): LaneWorkers | null;
 }
 
 /** Views of a lane wait in its queue while others run: this many groups in flight for each slot. */
@@ -56,6 +62,8 @@ export const createPlanSweep =
         maxConcurrency: settings.maxInFlight * groupsPerSlot,
         toleratedFailures: groups,
         limits: { attempts: settings.attempts, hasRaisedCap: lane.retryMaxTokens !== null },
+        // A machine with nothing to do is a machine paid for nothing.
+        workers: groups === 0 ? null : ports.workersOf(run, lane.id),
       });
     }
     return { run, lanes };

@@ -1,7 +1,8 @@
 import { Validations } from 'aws-cdk-lib';
 import type { IConstruct } from 'constructs';
-import { deployedName } from '../../shared/naming.ts';
+import { deployedName, jobDefinitionName } from '../../shared/naming.ts';
 import { type StageName, scopes } from '../../shared/scopes.ts';
+import { isGpu, type LanesConfig } from '../config/lanes.ts';
 import { pattern } from '../constructs/scope-statements.ts';
 import { constructId } from '../constructs/stage-function.ts';
 
@@ -19,7 +20,7 @@ const managedPolicy = (name: string): string =>
   `AwsSolutions::AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/${name}]`;
 
 /** Every finding that we live with, and why. A finding that is not here fails the synthesis. */
-export const acknowledgements = (deployment: string): Acknowledgement[] => {
+export const acknowledgements = (deployment: string, lanes: LanesConfig): Acknowledgement[] => {
   const bucket = `${deployedName(deployment, 'data')}:ExportsOutputFnGetAttRunBucketCA76775AArn03AC3018`;
   const states = (rest: string) =>
     wildcard(`arn:<AWS::Partition>:states:<AWS::Region>:<AWS::AccountId>:${rest}`);
@@ -87,6 +88,15 @@ export const acknowledgements = (deployment: string): Acknowledgement[] => {
       'Sweep/JudgingMachineRole',
       ['runs/*/judging/chunks.jsonl', 'runs/*/judging/map/*'],
       'Items and results of the Distributed Map, by run.',
+    ),
+    ...lanes.lanes.filter(isGpu).map(
+      ({ id }): Acknowledgement => ({
+        path: 'Sweep/SweepMachineRole',
+        id: wildcard(
+          `arn:<AWS::Partition>:batch:<AWS::Region>:<AWS::AccountId>:job-definition/${jobDefinitionName(deployment, id)}:*`,
+        ),
+        reason: 'Each change of a job definition is a new revision of it.',
+      }),
     ),
     {
       path: 'Sweep/StartSweepRole',
@@ -161,9 +171,9 @@ const matches = (path: string, wanted: string): boolean =>
   ).test(path);
 
 /** Records the acknowledgements. Throws for one that fits no construct: it would only hide a later fault. */
-export const acknowledge = (app: IConstruct, deployment: string): void => {
+export const acknowledge = (app: IConstruct, deployment: string, lanes: LanesConfig): void => {
   const constructs = app.node.findAll();
-  for (const { path, id, reason, isOptional } of acknowledgements(deployment)) {
+  for (const { path, id, reason, isOptional } of acknowledgements(deployment, lanes)) {
     const targets = constructs.filter((construct) => matches(construct.node.path, path));
     if (targets.length === 0 && !isOptional) throw new Error(`acknowledgement of ${id}: nothing at ${path}`);
     for (const target of targets) Validations.of(target).acknowledge({ id, reason });

@@ -32,14 +32,29 @@ const hostedLane = z.strictObject({
   secret: secret.optional(),
 });
 
+/** The server that holds the model, in the same container as the worker. */
+const modelServer = z.strictObject({
+  engine: z.enum(['vllm', 'sglang']),
+  /** Name or path of the weights, as the engine wants it. */
+  model: z.string().min(1),
+  /** Tag of the image in the deployment's repository: engine and worker, see `workers/README.md`. */
+  imageTag: z.string().regex(/^[\w][\w.-]{0,127}$/),
+  port: z.number().int().min(1024).max(65_535).default(8000),
+  /** More arguments of the engine, as they are. */
+  arguments: z.array(z.string()).default([]),
+  startSeconds: z.number().int().min(1).max(7200).default(3600),
+});
+export type ModelServer = z.output<typeof modelServer>;
+
 const gpuLane = z.strictObject({
   id,
   kind: z.literal('gpu'),
+  /** Views at work at once in one job. */
   maxInFlight: z.number().int().min(1).max(1000),
   timeoutSeconds,
   gpuMemory: z.enum(gpuMemoryClasses),
   gpus: z.number().int().min(1).max(8).default(1),
-  secret: secret.optional(),
+  server: modelServer,
 });
 
 const lanesFile = z
@@ -76,4 +91,6 @@ export const readLanes = (file: string): LanesConfig =>
 
 /** Provider keys that some lane or the judge names, each once. */
 export const secretNames = (config: LanesConfig): string[] =>
-  [...new Set([config.judge, ...config.lanes].flatMap(({ secret: name }) => name ?? []))].sort();
+  [
+    ...new Set([config.judge, ...config.lanes.filter(isHosted)].flatMap(({ secret: name }) => name ?? [])),
+  ].sort();

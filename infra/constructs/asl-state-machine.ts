@@ -12,7 +12,12 @@ const machines = path.join(import.meta.dirname, '..', '..', 'state-machines');
 
 /** What each definition leaves open. */
 export interface Substitutions {
-  sweep: 'PlanSweepFunction' | 'Bucket' | 'ViewGroupStateMachine' | 'JudgingStateMachine';
+  sweep:
+    | 'PlanSweepFunction'
+    | 'StopLaneFunction'
+    | 'Bucket'
+    | 'ViewGroupStateMachine'
+    | 'JudgingStateMachine';
   'view-group': 'ExcludeRequestFunction';
   judging: 'PlanJudgingFunction' | 'AggregateRunFunction' | 'PublishReportFunction' | 'Bucket';
 }

@@ -80,7 +80,8 @@ interface State {
   Next?: string;
   End?: boolean;
   Choices?: { Next: string; StringEquals?: string; And?: { StringEquals?: string }[] }[];
-  ItemProcessor?: { StartAt: string; States: Record<string, State> };
+  ItemProcessor?: Definition;
+  Branches?: Definition[];
 }
 interface Definition {
   StartAt: string;
@@ -112,8 +113,12 @@ export const statesEntered = (
   return entered;
 };
 
+/** What runs inside a state, inside that in another one, and so on: a Map's processor, a Parallel's first branch. */
 const processor = (machine: Definition, ...names: string[]): Definition =>
-  names.reduce<Definition>((inner, name) => inner.States[name]!.ItemProcessor!, machine);
+  names.reduce<Definition>((inner, name) => {
+    const { ItemProcessor, Branches } = inner.States[name]!;
+    return ItemProcessor ?? Branches![0]!;
+  }, machine);
 
 /** State transitions of each grain, read from the definitions. Starting an execution is counted as one. */
 export const transitions = () => {
@@ -128,7 +133,7 @@ export const transitions = () => {
     perContinue: statesEntered(view, 'continue', 'Turn Outcome', 'Generate Turns').length + 1,
     perGroup:
       start +
-      statesEntered(processor(sweep, 'Evaluate Lanes', 'Evaluate Groups'), '').length +
+      statesEntered(processor(sweep, 'Evaluate Lanes', 'Run Lane', 'Evaluate Groups'), '').length +
       start +
       statesEntered(group, '').length,
     perChunk: start + statesEntered(chunk, 'done').length,

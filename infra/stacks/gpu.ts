@@ -27,8 +27,16 @@ import { ContainerImage, LogDriver } from 'aws-cdk-lib/aws-ecs';
 import { ManagedPolicy, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
-import { deployedName, laneQueue, queueResourceName } from '../../shared/naming.ts';
+import type { WorkerVariables } from '../../shared/contracts/stage-environment.ts';
+import {
+  deployedName,
+  gpuJobQueueName,
+  jobDefinitionName,
+  laneQueue,
+  queueResourceName,
+} from '../../shared/naming.ts';
 import type { GpuLane, GpuMemoryClass } from '../config/lanes.ts';
+import { serverCommand, serverHealthUrl } from '../config/model-server.ts';
 import { constructId } from '../constructs/stage-function.ts';
 import type { SweepStack } from './sweep.ts';
 
@@ -54,6 +62,9 @@ const perGpu = { cpus: 6, memoryMb: 24_000 };
 /** At most this many virtual CPUs at once in each environment: what a mistake can cost is bounded. */
 const maxCpus = 96;
 const dayHours = 24;
+/** Longer than the longest wait before a retry: while one lasts, the queue may be empty. */
+const idleSeconds = 600;
+const hiddenSeconds = 30;
 
 /** Batch for lanes whose model runs on our own GPUs. Nothing runs, and nothing costs, while no job waits. */
 export const createGpuStack = (scope: Construct, id: string, props: GpuStackProps): GpuStack => {
@@ -96,7 +107,7 @@ export const createGpuStack = (scope: Construct, id: string, props: GpuStackProp
         replaceComputeEnvironment: false,
       });
     const queue = new JobQueue(stack, `Gpu${memory}Jobs`, {
-      jobQueueName: deployedName(deployment, `gpu-${memory.toLowerCase()}`),
+      jobQueueName: gpuJobQueueName(deployment, memory),
       jobStateTimeLimitActions: [
         JobStateTimeLimitActionsReason.INSUFFICIENT_INSTANCE_CAPACITY,
         JobStateTimeLimitActionsReason.COMPUTE_ENVIRONMENT_MAX_RESOURCE,
@@ -142,7 +153,7 @@ export const createGpuStack = (scope: Construct, id: string, props: GpuStackProp
       removalPolicy: RemovalPolicy.DESTROY,
     });
     new EcsJobDefinition(stack, `${constructName}Job`, {
-      jobDefinitionName: deployedName(deployment, name),
+      jobDefinitionName: jobDefinitionName(deployment, lane.id),
       timeout: Duration.hours(dayHours),
       retryAttempts: 5,
       // Without the second rule an exit that matches none is retried.
@@ -152,15 +163,13 @@ export const createGpuStack = (scope: Construct, id: string, props: GpuStackProp
       ],
       propagateTags: true,
       container: new EcsEc2ContainerDefinition(stack, `${constructName}Container`, {
-        image: ContainerImage.fromEcrRepository(repository, name),
+        image: ContainerImage.fromEcrRepository(repository, lane.server.imageTag),
         gpu: lane.gpus,
         cpu: perGpu.cpus * lane.gpus,
         memory: Size.mebibytes(perGpu.memoryMb * lane.gpus),
         environment: {
           ...sweep.variables(lane.timeoutSeconds),
-          TURNSWEEP_LANE: lane.id,
-          TURNSWEEP_QUEUE_URL: queue.queueUrl,
-          TURNSWEEP_MAX_IN_FLIGHT: String(lane.maxInFlight),
+          ...workerVariables(lane, queue.queueUrl),
           AWS_REGION: stack.region,
         },
         jobRole,
@@ -170,6 +179,17 @@ export const createGpuStack = (scope: Construct, id: string, props: GpuStackProp
   }
   return { stack, jobQueues: [...jobQueues.values()] };
 };
+
+const workerVariables = (lane: GpuLane, queueUrl: string): WorkerVariables => ({
+  TURNSWEEP_LANE: lane.id,
+  TURNSWEEP_QUEUE_URL: queueUrl,
+  TURNSWEEP_MAX_IN_FLIGHT: String(lane.maxInFlight),
+  TURNSWEEP_SERVER_COMMAND: JSON.stringify(serverCommand(lane)),
+  TURNSWEEP_SERVER_HEALTH_URL: serverHealthUrl(lane),
+  TURNSWEEP_SERVER_START_SECONDS: String(lane.server.startSeconds),
+  TURNSWEEP_IDLE_SECONDS: String(idleSeconds),
+  TURNSWEEP_HIDDEN_SECONDS: String(hiddenSeconds),
+});
 
 /** Public subnets without a way in: a NAT gateway costs more in a month than a sweep. */
 const createNetwork = (stack: Stack, deployment: string) => {
