@@ -39,6 +39,7 @@ const variables: StageVariables = {
   TURNSWEEP_TIMEOUT_SECONDS: '660',
   TURNSWEEP_VISIBILITY_SECONDS: '3960',
   TURNSWEEP_MAX_RECEIVE_COUNT: '4',
+  TURNSWEEP_RETURN_SECONDS: '60,300,900',
   TURNSWEEP_SWEEP_MACHINE: 'arn:aws:states:us-east-1:123456789012:stateMachine:turnsweep-sweep',
 };
 

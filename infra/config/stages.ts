@@ -12,6 +12,7 @@ export const stageSizes: Record<StageName, StageSize> = {
   // It only waits for the model: memory is a straight multiplier of the largest line of the bill.
   'generate-turns': { memoryMb: 256 },
   'exclude-request': { memoryMb: 256, timeoutSeconds: 60 },
+  'stop-lane': { memoryMb: 256, timeoutSeconds: 60 },
   'plan-judging': { memoryMb: 3008, timeoutSeconds: 900 },
   'judge-answers': { memoryMb: 256 },
   'aggregate-run': { memoryMb: 3008, timeoutSeconds: 900 },
@@ -23,3 +24,5 @@ export const stageSizes: Record<StageName, StageSize> = {
 export const visibilityPerTimeout = 6;
 /** Receives after which a message is dead. All counted retries are state transitions: this counts crashes. */
 export const maxReceiveCount = 4;
+/** A message whose delivery threw comes back after 1, 5 and 15 minutes: together longer than a short outage. */
+export const returnSeconds = [60, 300, 900];
