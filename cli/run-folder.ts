@@ -2,12 +2,13 @@ import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { lockRunFolder } from '../shared/adapters/local/run-folder-lock.ts';
 import { errnoCode, onDisk, storageFailed } from '../shared/adapters/local/storage-errors.ts';
-import { type RunContract, storedContract } from '../shared/contracts/run.ts';
+import { type RunContract, runSettings, storedContract } from '../shared/contracts/run.ts';
 import { errorNames, TurnsweepError } from '../shared/errors.ts';
 import { keys } from '../shared/keys.ts';
 import { canonicalJson, runId, sha256 } from '../shared/naming.ts';
 
 const contractFile = 'contract.json';
+const settingsFile = 'settings.json';
 
 /** What a folder that is not a run may hold and still be taken for one. */
 const harmless = (name: string): boolean => name.startsWith('.');
@@ -26,6 +27,17 @@ const readContractText = (directory: string): string | null => {
   } catch (error) {
     if (['ENOENT', 'ENOTDIR'].includes(errnoCode(error) ?? '')) return null;
     throw storageFailed(error, 'read', file);
+  }
+};
+
+/** A scheduled run has the contract of the run that it repeats; its settings tell its own name. */
+const ownName = (directory: string): string | null => {
+  try {
+    const settings: unknown = JSON.parse(readFileSync(path.join(directory, settingsFile), 'utf8'));
+    return runSettings.pick({ run: true }).loose().parse(settings).run;
+  } catch {
+    // Not there yet, or damaged: whoever needs the settings says so.
+    return null;
   }
 };
 
@@ -51,7 +63,8 @@ export const findRun = (directory: string): KnownRun | null => {
   const { hash, contract } = parsed.data;
   if (sha256(canonicalJson(contract)) !== hash)
     throw fault("the run's contract was altered: its hash is another", null);
-  return { directory, run: runId(contract.name, hash), hash, contract };
+  const run = ownName(directory) ?? runId(contract.name, hash);
+  return { directory, run, hash, contract };
 };
 
 /** The run that a folder holds; throws where it holds none. */
@@ -88,7 +101,7 @@ export const claimRunFolder = async (directory: string) => {
   if (content.length > 0 && !content.includes(contractFile)) {
     // A start that was killed before its contract was written leaves only these.
     const started = content.every((name) =>
-      ['benchmarks', 'judging', 'settings.json', 'ledger.sqlite'].includes(name),
+      ['benchmarks', 'judging', settingsFile, 'ledger.sqlite'].includes(name),
     );
     if (!started) {
       throw new TurnsweepError(errorNames.usage, 'the output folder holds other files', {

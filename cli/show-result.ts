@@ -24,7 +24,7 @@ const shownSummary = z.looseObject({
   judging: z.looseObject({ judgeMixed: z.boolean() }),
 });
 
-const stoppedLane = z.looseObject({ kind: z.string(), message: z.string() });
+export const stoppedLane = z.looseObject({ kind: z.string(), message: z.string() });
 
 /** What a lane lacks and why; only lanes that lack something have one. */
 interface LaneNote {

@@ -43,11 +43,22 @@ const meanings: readonly [RegExp, string][] = [
 
 /** Refuses to go on where a folder holds a run of another contract. */
 export const checkSameContract = (
-  existing: { hash: string; contract: RunContract } | null,
+  existing: { hash: string; run: string; contract: RunContract } | null,
   prepared: PreparedRun,
   where: string,
 ): void => {
-  if (existing === null || existing.hash === prepared.contractHash) return;
+  if (existing === null) return;
+  if (existing.hash === prepared.contractHash) {
+    if (existing.run === prepared.run) return;
+    throw new TurnsweepError(
+      errorNames.contractDiffers,
+      `the folder holds the scheduled run ${existing.run}`,
+      {
+        where,
+        remedy: 'choose another folder with --out',
+      },
+    );
+  }
   const found = contractDifference(prepared.contract, existing.contract);
   const place = found?.place ?? 'the contract';
   const meaning = meanings.find(([pattern]) => pattern.test(place))?.[1];

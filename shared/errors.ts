@@ -1,16 +1,23 @@
 /**
- * Every error name of the system. The same strings stand in the Retry and Catch lists of
- * `state-machines/*.asl.json`; a test holds both sides equal.
+ * Errors that state machines act upon: each stands in a Retry or Catch list of `state-machines/*.asl.json`. What
+ * answers a task token, or ends a state as failed, uses these alone.
  */
-export const errorNames = {
+export const handledErrors = {
+  contractViolated: 'ContractViolated',
+  laneDrained: 'LaneDrained',
+  messagePoisoned: 'MessagePoisoned',
+  workersFailed: 'WorkersFailed',
+} as const;
+
+/**
+ * Errors that end what meets them and are for people to mend. No state machine lists them: where a stage throws
+ * one, its execution fails, and a later start goes on from what is recorded.
+ */
+export const endingErrors = {
   accessDenied: 'AccessDenied',
   aslInvalid: 'AslInvalid',
   benchmarkInvalid: 'BenchmarkInvalid',
-  budgetSpent: 'BudgetSpent',
   contractDiffers: 'ContractDiffers',
-  contractViolated: 'ContractViolated',
-  laneStopped: 'LaneStopped',
-  messagePoisoned: 'MessagePoisoned',
   objectChanged: 'ObjectChanged',
   objectDamaged: 'ObjectDamaged',
   objectMissing: 'ObjectMissing',
@@ -18,6 +25,9 @@ export const errorNames = {
   storageFailed: 'StorageFailed',
   usage: 'UsageWrong',
 } as const;
+
+/** Every error name of the system. */
+export const errorNames = { ...handledErrors, ...endingErrors } as const;
 
 export type ErrorName = (typeof errorNames)[keyof typeof errorNames];
 

@@ -58,6 +58,9 @@ export const parseQueue = (queue: string): { kind: 'lane'; lane: string } | { ki
 /** Whatever one deployment owns on AWS begins with its name, so that an account can hold several. */
 export const deployedName = (deployment: string, thing: string): string => `${deployment}-${thing}`;
 
+/** Table of money and leases, without the deployment. */
+export const ledgerTable = 'ledger';
+
 /** Stack whose outputs tell where a deployment has its things. */
 export const sweepStackName = (deployment: string): string => deployedName(deployment, 'sweep');
 
@@ -74,6 +77,12 @@ export const deploymentOutputs = {
 /** Name of a run's n-th start, from 1: the same start has the same name wherever it is asked for. */
 export const startName = (run: string, start: number): string => `${run}-${start}`;
 
+/** Null for executions that somebody has started under a name of their own. */
+export const parseStartName = (name: string): { run: string; start: number } | null => {
+  const match = /^(.+-[0-9a-f]{12})-([1-9]\d*)$/.exec(name);
+  return match && { run: match[1]!, start: Number(match[2]) };
+};
+
 /** Longest queue name inside a deployment: SQS allows 80 characters, the deployment and `--dead` among them. */
 const queueNameLength = 50;
 
@@ -87,6 +96,14 @@ export const queueResourceName = (queue: string): string => {
 
 /** `slug` never makes two dashes, so no queue of a lane can have the name of another's dead letters. */
 export const deadLetterName = (queue: string): string => `${queueResourceName(queue)}--dead`;
+
+/** Batch queue of all lanes whose GPUs have so much memory. */
+export const gpuJobQueueName = (deployment: string, gpuMemory: string): string =>
+  deployedName(deployment, `gpu-${gpuMemory.toLowerCase()}`);
+
+/** Batch job definition of a lane with its own GPUs. */
+export const jobDefinitionName = (deployment: string, lane: string): string =>
+  deployedName(deployment, queueResourceName(laneQueue(lane)));
 
 /** URL of a queue on AWS. `prefix` is what all queues of a deployment have in common. */
 export const queueUrlOf = (prefix: string, queue: string): string => `${prefix}${queueResourceName(queue)}`;

@@ -10,6 +10,9 @@ const staysThere = (key: string): boolean => /\/(plan\/[^/]+\/pending\.jsonl|map
 /** Objects that never change once they are there. */
 const isFinal = (key: string): boolean => /\/requests\/[^/]+\.json$|^reviews\/|^benchmarks\//.test(key);
 
+/** Objects that a later start takes back: errors that were asked again, marks of what had stopped. */
+const mayBeTakenBack = (key: string): boolean => /\/failures\/[^/]+\.json$|\/stopped\.json$/.test(key);
+
 /**
  * Brings a run home: its keys, its benchmark and the reviews, under the same keys in the run folder, so that
  * every later phase works there. What is there already and cannot have changed is not fetched again. The
@@ -35,6 +38,10 @@ export const downloadRun = async (
     if (content === null) continue;
     await folder.put(key, content);
     fetched += 1;
+  }
+  const inBucket = new Set(wanted);
+  for await (const key of folder.list(keys.run.root(run))) {
+    if (mayBeTakenBack(key) && !inBucket.has(key)) await folder.delete(key);
   }
   return fetched;
 };

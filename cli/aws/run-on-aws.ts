@@ -6,19 +6,20 @@ import { openRunFolder } from '../../local/home.ts';
 import { createProgress, laneState } from '../../local/progress.ts';
 import { type ConnectedDeployment, connectDeployment } from '../../shared/adapters/aws/connect.ts';
 import { storedContract } from '../../shared/contracts/run.ts';
-import { errorNames, isNamed, ProblemsFound, TurnsweepError } from '../../shared/errors.ts';
+import { errorNames, ProblemsFound, TurnsweepError } from '../../shared/errors.ts';
 import { keys } from '../../shared/keys.ts';
-import { runId, startName } from '../../shared/naming.ts';
+import { parseRunId } from '../../shared/naming.ts';
 import type { ExecutionDescription } from '../../shared/ports/workflow.ts';
 import { extensionOf } from '../../shared/stages/clip-source.ts';
 import { readAhead } from '../../shared/stages/read-ahead.ts';
 import { exitCodes } from '../exit-codes.ts';
 import type { PreparedRun } from '../prepare-run.ts';
-import { claimRunFolder } from '../run-folder.ts';
+import { claimRunFolder, findRun } from '../run-folder.ts';
 import { showResult } from '../show-result.ts';
 import { jsonLine, print, printable, warn } from '../terminal.ts';
 import { uploadRun } from '../upload-run.ts';
 import { downloadRun } from './download-run.ts';
+import { startOrJoin } from './starts.ts';
 
 export interface AwsRunOptions {
   deployment: string;
@@ -45,24 +46,72 @@ export const runOnAws = async (
   try {
     await uploadMedia(prepared, aws);
     await uploadRun(aws.store, prepared);
-    const executionId = await startOrJoin(prepared.run, options.retryErrors, aws);
-    const ended = await follow(prepared, executionId, aws, options.json);
-    if (ended === null) {
-      warn(
-        `the run goes on in AWS: look with \`turnsweep status ${prepared.run} --on aws\`, run again to join it`,
-      );
-      return exitCodes.interrupted;
-    }
-    const files = await downloadRun(aws.store, prepared.run, prepared.contract.benchmark.id, directory);
-    if (!options.json) print(`${files} files brought to ${directory}`);
-    if (ended.status !== 'SUCCEEDED') throw endedBadly(ended);
-    const { summary } = ended.output as { summary: RunSummary };
-    const store = openRunFolder(directory, prepared.run);
-    const shown = { store, directory, run: prepared.run, contract: prepared.contract };
-    return await showResult(shown, createProgress([]), summary, options.json);
+    return await startAndFollow(prepared, aws, directory, options);
   } finally {
     await lock.release();
   }
+};
+
+/**
+ * Starts a run that the deployment has already (or joins the start that is running): groups that failed or were
+ * left open go on, nothing recorded is asked again. The way for runs that a schedule has made.
+ */
+export const redriveOnAws = async (
+  run: string,
+  directory: string,
+  options: AwsRunOptions,
+): Promise<number> => {
+  const { aws, ...stored } = await findRunOnAws(run, options.deployment);
+  return withFolderOf(run, directory, () => startAndFollow(stored, aws, directory, options));
+};
+
+/** Brings what a run has so far to a folder, whether it is running, has ended or was cancelled. */
+export const fetchFromAws = async (run: string, directory: string, deployment: string): Promise<number> => {
+  const { aws, contract } = await findRunOnAws(run, deployment);
+  return withFolderOf(run, directory, () => downloadRun(aws.store, run, contract.benchmark.id, directory));
+};
+
+/** Does work on a folder that is this run's, or is going to be. */
+const withFolderOf = async <Result>(
+  run: string,
+  directory: string,
+  work: () => Promise<Result>,
+): Promise<Result> => {
+  const lock = await claimRunFolder(directory);
+  try {
+    const existing = findRun(directory);
+    if (existing !== null && existing.run !== run) {
+      throw new TurnsweepError(errorNames.contractDiffers, `the folder holds run ${existing.run}`, {
+        where: directory,
+        remedy: 'choose another folder with --out',
+      });
+    }
+    return await work();
+  } finally {
+    await lock.release();
+  }
+};
+
+type StoredRun = Pick<PreparedRun, 'run' | 'contract'>;
+
+const startAndFollow = async (
+  { run, contract }: StoredRun,
+  aws: ConnectedDeployment,
+  directory: string,
+  { retryErrors, json }: AwsRunOptions,
+): Promise<number> => {
+  const executionId = await startOrJoin(run, retryErrors, aws);
+  const ended = await follow({ run, contract }, executionId, aws, json);
+  if (ended === null) {
+    warn(`the run goes on in AWS: look with \`turnsweep status ${run} --on aws\`, run again to join it`);
+    return exitCodes.interrupted;
+  }
+  const files = await downloadRun(aws.store, run, contract.benchmark.id, directory);
+  if (!json) print(`${files} files brought to ${directory}`);
+  if (ended.status !== 'SUCCEEDED') throw endedBadly(ended);
+  const { summary } = ended.output as { summary: RunSummary };
+  const store = openRunFolder(directory, run);
+  return showResult({ store, directory, run, contract }, createProgress([]), summary, json);
 };
 
 const checkLanes = (prepared: PreparedRun, { deployment }: ConnectedDeployment): void => {
@@ -89,26 +138,6 @@ const uploadMedia = async (prepared: PreparedRun, { store }: ConnectedDeployment
   for await (const _ of readAhead(prepared.media ?? [], upload));
 };
 
-/** Joins the run's latest start while it runs; else begins the next one. */
-const startOrJoin = async (
-  run: string,
-  retryErrors: boolean,
-  { deployment, workflow }: ConnectedDeployment,
-) => {
-  const executionOf = (start: number): string =>
-    `${deployment.sweepMachine.replace(':stateMachine:', ':execution:')}:${startName(run, start)}`;
-  let start = 1;
-  for (; ; start += 1) {
-    const known = await workflow.describe(executionOf(start)).catch((error: unknown) => {
-      if (isNamed(error, errorNames.objectMissing)) return null;
-      throw error;
-    });
-    if (known === null) break;
-    if (known.status === 'RUNNING') return executionOf(start);
-  }
-  return workflow.start(deployment.sweepMachine, startName(run, start), { run, retryErrors });
-};
-
 const endedBadly = ({ status, error, cause }: ExecutionDescription): TurnsweepError =>
   new TurnsweepError(
     errorNames.contractViolated,
@@ -118,21 +147,22 @@ const endedBadly = ({ status, error, cause }: ExecutionDescription): TurnsweepEr
 
 /** Shows how far the run is until it has ended; null where the user does not want to wait any longer. */
 const follow = async (
-  prepared: PreparedRun,
+  { run, contract }: StoredRun,
   executionId: string,
-  { store, workflow }: ConnectedDeployment,
+  { store, workflow, listQueueSwitches }: ConnectedDeployment,
   json: boolean,
 ): Promise<ExecutionDescription | null> => {
   const leaving = new AbortController();
   const leave = () => leaving.abort();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, leave);
   let shown = '';
+  let wasPaused = false;
   try {
     for (;;) {
       const execution = await workflow.describe(executionId);
       const lanes = [];
-      for (const { id } of prepared.contract.lanes) {
-        const state = await laneState(store, prepared.run, id);
+      for (const { id } of contract.lanes) {
+        const state = await laneState(store, run, id);
         if (state !== null)
           lanes.push({ lane: id, total: state.total, done: state.done, excluded: state.excluded });
       }
@@ -146,6 +176,9 @@ const follow = async (
         for (const line of lines) print(printable(line));
       }
       if (execution.status !== 'RUNNING') return execution;
+      const isPaused = (await listQueueSwitches()).every(({ isOn }) => !isOn);
+      if (isPaused && !wasPaused) warn('the deployment is paused; `turnsweep resume` lets the run go on');
+      wasPaused = isPaused;
       await sleep(lookSeconds * 1000, undefined, { signal: leaving.signal }).catch(() => undefined);
       if (leaving.signal.aborted) return null;
     }
@@ -156,14 +189,15 @@ const follow = async (
 
 /** A run in the bucket by its id; throws where there is none. */
 export const findRunOnAws = async (run: string, deployment: string) => {
+  parseRunId(run);
   const aws = await connectDeployment(deployment);
   const text = await aws.store.getText(keys.run.contract(run));
   if (text === null) {
     throw new TurnsweepError(errorNames.usage, 'there is no such run in the deployment', {
       where: run,
-      remedy: 'give the run id that `turnsweep plan` prints',
+      remedy: 'give a run id that `turnsweep plan SWEEP` or `turnsweep status --on aws` prints',
     });
   }
-  const { contract, hash } = storedContract.parse(JSON.parse(text));
-  return { aws, contract, run: runId(contract.name, hash) };
+  // A scheduled run has the contract of the run that it repeats, and a name of its own.
+  return { aws, run, contract: storedContract.parse(JSON.parse(text)).contract };
 };

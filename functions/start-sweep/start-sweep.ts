@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { runSettings } from '../../shared/contracts/run.ts';
 import { errorNames, TurnsweepError } from '../../shared/errors.ts';
 import { keys } from '../../shared/keys.ts';
-import { scheduledRunId } from '../../shared/naming.ts';
+import { scheduledRunId, startName } from '../../shared/naming.ts';
 import type { ObjectStore } from '../../shared/ports/object-store.ts';
 import type { Workflow } from '../../shared/ports/workflow.ts';
 
@@ -22,8 +22,8 @@ const startSweepInput = z.strictObject({
 
 /**
  * Starts a stored run again under a name made from the scheduled time. The new run has no replies, so all
- * are asked for afresh. A second delivery of a tick writes the same files and starts the same execution
- * name again, which starts nothing. Throws `ObjectMissing` where the stored run is not there.
+ * are asked for afresh. A second delivery of a tick writes the same files and starts the new run's first
+ * start again, which starts nothing. Throws `ObjectMissing` where the stored run is not there.
  */
 export const createStartSweep =
   ({ store, workflow, machine }: StartSweepPorts) =>
@@ -36,7 +36,10 @@ export const createStartSweep =
     if (imported !== null) await store.putIfAbsent(keys.judging.imported(run), imported);
     await store.putIfAbsent(keys.run.settings(run), `${JSON.stringify({ ...settings, run }, null, 2)}\n`);
     await store.putIfAbsent(keys.run.contract(run), contract);
-    return { run, executionId: await workflow.start(machine, run, { run, retryErrors: false }) };
+    return {
+      run,
+      executionId: await workflow.start(machine, startName(run, 1), { run, retryErrors: false }),
+    };
   };
 
 const needed = async (store: ObjectStore, key: string): Promise<string> => {

@@ -4,7 +4,7 @@ import { Key } from 'aws-cdk-lib/aws-kms';
 import { BlockPublicAccess, Bucket, BucketEncryption, ObjectOwnership } from 'aws-cdk-lib/aws-s3';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import type { Construct } from 'constructs';
-import { deployedName, secretResourceName } from '../../shared/naming.ts';
+import { deployedName, ledgerTable, secretResourceName } from '../../shared/naming.ts';
 import { constructId } from '../constructs/stage-function.ts';
 
 export interface DataStackProps extends StackProps {
@@ -51,7 +51,7 @@ export const createDataStack = (scope: Construct, id: string, props: DataStackPr
     ],
   });
   const ledger = new Table(stack, 'Ledger', {
-    tableName: deployedName(props.deployment, 'ledger'),
+    tableName: deployedName(props.deployment, ledgerTable),
     partitionKey: { name: 'pk', type: AttributeType.STRING },
     billingMode: BillingMode.PAY_PER_REQUEST,
     encryption: TableEncryption.AWS_MANAGED,

@@ -9,13 +9,15 @@ import type { StageVariables } from '../../shared/contracts/stage-environment.ts
 import {
   deployedName,
   deploymentOutputs,
+  gpuJobQueueName,
+  jobDefinitionName,
   judgeQueue,
   laneQueue,
   queueResourceName,
 } from '../../shared/naming.ts';
 import { type StageName, scopes } from '../../shared/scopes.ts';
 import { isGpu, isHosted, type LanesConfig } from '../config/lanes.ts';
-import { maxReceiveCount, stageSizes, visibilityPerTimeout } from '../config/stages.ts';
+import { maxReceiveCount, returnSeconds, stageSizes, visibilityPerTimeout } from '../config/stages.ts';
 import { createStateMachine, type MachineName } from '../constructs/asl-state-machine.ts';
 import { keyStatement, scopeStatements } from '../constructs/scope-statements.ts';
 import { createStageFunction } from '../constructs/stage-function.ts';
@@ -74,6 +76,11 @@ export const createSweepStack = (scope: Construct, id: string, props: SweepStack
     ]),
   );
 
+  const gpuLanes = lanes.lanes.filter(isGpu);
+  const gpuQueues = Object.fromEntries(
+    gpuLanes.map((lane) => [lane.id, gpuJobQueueName(deployment, lane.gpuMemory)]),
+  );
+
   // What the URLs of all queues share, whatever the partition or emulator makes of them.
   const judgeName = deployedName(deployment, queueResourceName(judgeQueue));
   const queueUrlPrefix = Fn.join('', [
@@ -88,6 +95,7 @@ export const createSweepStack = (scope: Construct, id: string, props: SweepStack
     TURNSWEEP_TIMEOUT_SECONDS: String(timeoutSeconds),
     TURNSWEEP_VISIBILITY_SECONDS: String(timeoutSeconds * visibilityPerTimeout),
     TURNSWEEP_MAX_RECEIVE_COUNT: String(maxReceiveCount),
+    TURNSWEEP_RETURN_SECONDS: returnSeconds.join(','),
   });
 
   const ledger = () =>
@@ -158,6 +166,7 @@ export const createSweepStack = (scope: Construct, id: string, props: SweepStack
         variables: {
           ...variables(timeoutOf(stage)),
           ...(stage === 'start-sweep' ? { TURNSWEEP_SWEEP_MACHINE: statesArn('stateMachine', 'sweep') } : {}),
+          ...(stage === 'plan-sweep' ? { TURNSWEEP_GPU_LANES: JSON.stringify(gpuQueues) } : {}),
         },
         statements: [
           ...scopeStatements(data, scopes[stage], deletingStages.includes(stage)),
@@ -232,6 +241,42 @@ export const createSweepStack = (scope: Construct, id: string, props: SweepStack
     }),
   ];
 
+  /** Jobs of the GPU stack, by their names: that stack knows this one and not the other way round. */
+  const runJobs = () => {
+    if (gpuLanes.length === 0) return [];
+    const batchArn = (resource: string, name: string) =>
+      stack.formatArn({ service: 'batch', resource, resourceName: name });
+    return [
+      new PolicyStatement({
+        sid: 'SubmitJobs',
+        actions: ['batch:SubmitJob'],
+        resources: [
+          ...new Set(Object.values(gpuQueues).map((name) => batchArn('job-queue', name))),
+          ...gpuLanes
+            .map(({ id: lane }) => jobDefinitionName(deployment, lane))
+            .flatMap((name) => [name, `${name}:*`].map((revision) => batchArn('job-definition', revision))),
+        ],
+      }),
+      // A job's id is made when it is submitted, and looking at jobs cannot be narrowed at all.
+      new PolicyStatement({
+        sid: 'FollowJobs',
+        actions: ['batch:DescribeJobs', 'batch:TerminateJob'],
+        resources: ['*'],
+      }),
+      new PolicyStatement({
+        sid: 'WaitForJobs',
+        actions: ['events:PutTargets', 'events:PutRule', 'events:DescribeRule'],
+        resources: [
+          stack.formatArn({
+            service: 'events',
+            resource: 'rule',
+            resourceName: 'StepFunctionsGetEventsForBatchJobsRule',
+          }),
+        ],
+      }),
+    ];
+  };
+
   const viewGroup = createStateMachine(stack, {
     deployment,
     machine: 'view-group',
@@ -258,12 +303,14 @@ export const createSweepStack = (scope: Construct, id: string, props: SweepStack
     machine: 'sweep',
     substitutions: {
       PlanSweepFunction: functions['plan-sweep'].functionArn,
+      StopLaneFunction: functions['stop-lane'].functionArn,
       Bucket: bucket.bucketName,
       ViewGroupStateMachine: viewGroup.stateMachineArn,
       JudgingStateMachine: judging.stateMachineArn,
     },
     statements: [
-      invoke(functions['plan-sweep']),
+      invoke(functions['plan-sweep'], functions['stop-lane']),
+      ...runJobs(),
       ...distributedMap('sweep', 'runs/*/plan/*/pending.jsonl', 'runs/*/lanes/*/map/*'),
       ...runMachines('view-group', 'judging'),
     ],
@@ -273,11 +320,7 @@ export const createSweepStack = (scope: Construct, id: string, props: SweepStack
     [deploymentOutputs.bucket]: bucket.bucketName,
     [deploymentOutputs.sweepMachine]: sweep.stateMachineArn,
     [deploymentOutputs.judgingMachine]: judging.stateMachineArn,
-    // A GPU lane has a queue but nothing that empties it yet: a sweep that names one must be refused.
-    [deploymentOutputs.lanes]: lanes.lanes
-      .filter(isHosted)
-      .map((lane) => lane.id)
-      .join(','),
+    [deploymentOutputs.lanes]: lanes.lanes.map((lane) => lane.id).join(','),
     [deploymentOutputs.generateTurnsFunction]: functions['generate-turns'].functionName,
     [deploymentOutputs.judgeAnswersFunction]: functions['judge-answers'].functionName,
   };

@@ -75,6 +75,20 @@ export const planSweepInput = z.strictObject({
   retryErrors: z.boolean(),
 });
 
+/** The Batch job that empties the queue of a lane with its own GPUs. */
+export const laneWorkers = z.strictObject({
+  jobName: z.string(),
+  jobQueue: z.string(),
+  jobDefinition: z.string(),
+});
+export type LaneWorkers = z.infer<typeof laneWorkers>;
+
+export const stopLaneInput = z.strictObject({
+  run: z.string(),
+  lane: z.string(),
+  error: z.looseObject({ Error: z.string(), Cause: z.string().optional() }),
+});
+
 export const planSweepResult = z.strictObject({
   run: z.string(),
   lanes: z.array(
@@ -87,6 +101,8 @@ export const planSweepResult = z.strictObject({
       maxConcurrency: z.number().int().positive(),
       toleratedFailures: z.number().int().nonnegative(),
       limits: z.strictObject({ attempts: z.number().int(), hasRaisedCap: z.boolean() }),
+      /** Null for lanes whose queue somebody empties all the time. */
+      workers: laneWorkers.nullable(),
     }),
   ),
 });

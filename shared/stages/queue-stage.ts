@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { z } from 'zod';
 import { errorNames } from '../errors.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Ledger } from '../ports/ledger.ts';
 import type { Workflow } from '../ports/workflow.ts';
 
@@ -21,10 +22,15 @@ export interface QueueStageOptions<Message extends { taskToken: string }> {
   stage: string;
   schema: z.ZodType<Message>;
   core: (message: Message) => Promise<unknown>;
-  workflow: Pick<Workflow, 'succeed' | 'fail'>;
+  workflow: Pick<Workflow, 'succeed' | 'fail' | 'heartbeat'>;
   ledger: Pick<Ledger, 'takeLease' | 'leaseOwner' | 'releaseLease'>;
+  /** How long a delivery may work before another one may take its place. */
   visibilitySeconds: number;
   maxReceiveCount: number;
+  /** With it the time above is renewed while the work lasts, in thirds: it only has to outlast a pause. */
+  renewal?: Pick<Clock, 'sleep'>;
+  /** Once aborted, work that failed was interrupted: its message goes to somebody else, whatever it has counted. */
+  handBack?: AbortSignal;
   /** Told about every exception: the message comes back, the reason must not be lost. */
   onError: (error: unknown, context: { stage: string; messageId: string; receiveCount: number }) => void;
 }
@@ -39,7 +45,8 @@ const leaseOf = (token: string): string =>
  *
  * A message may be delivered twice, also at the same time. The lease on its task token lets one
  * delivery work and is kept once that has answered, so that no other ever works; a delivery that comes
- * after the answer is dropped. An exception leaves the message to be redelivered (crash recovery only:
+ * after the answer is dropped, and so is one whose execution was stopped meanwhile: nobody waits for its
+ * answer, so it must not cost a call. An exception leaves the message to be redelivered (crash recovery only:
  * expected failures are outcomes); at the last receive the token is failed with `MessagePoisoned`, so
  * that the workflow goes on while the message goes to the dead letters.
  */
@@ -71,11 +78,18 @@ const handleRecord = async <Message extends { taskToken: string }>(
   if (!(await ledger.takeLease(lease, owner, options.visibilitySeconds))) {
     return (await ledger.leaseOwner(answered)) !== null;
   }
+  const stopRenewing = keepLease(options, lease, owner);
   try {
-    const message = options.schema.safeParse(JSON.parse(record.body));
-    if (message.success) await workflow.succeed(token, await options.core(message.data));
-    else await workflow.fail(token, errorNames.contractViolated, message.error.message);
+    if (await workflow.heartbeat(token)) {
+      const message = options.schema.safeParse(JSON.parse(record.body));
+      if (message.success) await workflow.succeed(token, await options.core(message.data));
+      else await workflow.fail(token, errorNames.contractViolated, message.error.message);
+    }
   } catch (error) {
+    if (options.handBack?.aborted) {
+      await ledger.releaseLease(lease, owner);
+      return false;
+    }
     options.onError(error, context(options.stage, record, receiveCount));
     await ledger.releaseLease(lease, owner);
     if (receiveCount >= options.maxReceiveCount) {
@@ -83,10 +97,34 @@ const handleRecord = async <Message extends { taskToken: string }>(
       await workflow.fail(token, errorNames.messagePoisoned, cause);
     }
     return false;
+  } finally {
+    stopRenewing();
   }
   await ledger.takeLease(lease, owner, answeredForSeconds);
   await ledger.takeLease(answered, owner, answeredForSeconds);
   return true;
+};
+
+/** Renews the lease until told to stop. One that was lost is not: the first record written counts anyway. */
+const keepLease = <Message extends { taskToken: string }>(
+  { ledger, renewal, visibilitySeconds, ...options }: QueueStageOptions<Message>,
+  lease: string,
+  owner: string,
+): (() => void) => {
+  const over = new AbortController();
+  const keep = async (clock: Pick<Clock, 'sleep'>) => {
+    for (let isHeld = true; isHeld; ) {
+      await clock.sleep((visibilitySeconds * 1000) / 3, over.signal);
+      isHeld = await ledger.takeLease(lease, owner, visibilitySeconds);
+    }
+  };
+  if (renewal !== undefined) {
+    keep(renewal).catch((error) => {
+      if (!over.signal.aborted)
+        options.onError(error, { stage: options.stage, messageId: lease, receiveCount: 0 });
+    });
+  }
+  return () => over.abort();
 };
 
 const tokenOf = (body: string): string | null => {

@@ -25,6 +25,7 @@ const mayImport: Record<string, readonly string[]> = {
   report: [],
   functions: ['shared', 'report'],
   local: ['shared', 'functions'],
+  workers: ['shared', 'functions'],
   mock: ['shared/(root)', 'shared/domain', 'shared/ports', 'shared/adapters'],
   cli: ['shared', 'functions', 'local', 'mock'],
 };
@@ -48,7 +49,7 @@ const importsOf = (file: string): string[] =>
     (match) => match[1]!,
   );
 
-const sources = ['shared', 'functions', 'local', 'cli', 'report', 'mock'].flatMap(filesBelow);
+const sources = ['shared', 'functions', 'local', 'workers', 'cli', 'report', 'mock'].flatMap(filesBelow);
 
 describe('imports', () => {
   it('go only in the direction of the architecture', () => {

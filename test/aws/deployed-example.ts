@@ -2,11 +2,12 @@ import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished } from 'vitest';
+import type { Schedule } from '../../infra/config/schedules.ts';
 import { startMockProvider } from '../../mock/server.ts';
-import { startAwsEmulator } from '../support/aws-emulator.ts';
+import { type AwsEmulator, type AwsEmulatorOptions, startAwsEmulator } from '../support/aws-emulator.ts';
 import { projectRoot } from '../support/command-line.ts';
 
-const example = path.join(projectRoot, 'examples', 'small-return');
+export const example = path.join(projectRoot, 'examples', 'small-return');
 export const exampleSweep = path.join(example, 'sweep.yaml');
 /** Lanes of the example's sweep file. */
 export const exampleLanes = ['persona-attentive', 'persona-current-clip', 'persona-forgetful'];
@@ -27,35 +28,63 @@ const cdk = (args: readonly string[], environment: Readonly<Record<string, strin
     child.once('close', (code) => resolve({ code, output }));
   });
 
-/** The app as `cdk deploy --all` makes it, with the example's lanes, in an emulator of its own. */
-export const deployExample = async (folder: string) => {
-  const emulator = await startAwsEmulator();
-  onTestFinished(() => emulator.stop());
+type AtEnd = (stop: () => Promise<void>) => void;
+
+/**
+ * The app as `cdk deploy --all` makes it, with the example's lanes, in an emulator of its own. It ends with
+ * the test, or when `atEnd` says so: a deployment takes long enough to be shared by the tests of a file.
+ */
+export const deployExample = async (
+  folder: string,
+  options: { atEnd?: AtEnd; gpuLane?: { id: string; port: number }; emulator?: AwsEmulatorOptions } = {},
+) => {
+  const { atEnd = onTestFinished, gpuLane } = options;
+  const emulator = await startAwsEmulator(options.emulator);
+  atEnd(() => emulator.stop());
   const lanesFile = path.join(folder, 'lanes.json');
   const slots = { maxInFlight: 4, timeoutSeconds: 60 };
-  writeFileSync(
-    lanesFile,
-    JSON.stringify({ judge: slots, lanes: exampleLanes.map((id) => ({ id, kind: 'hosted', ...slots })) }),
+  const server = { engine: 'vllm', model: 'a/model', imageTag: 'test-1', port: gpuLane?.port };
+  const lanes = exampleLanes.map((id) =>
+    id === gpuLane?.id
+      ? { id, kind: 'gpu', ...slots, gpuMemory: '24GB', server }
+      : { id, kind: 'hosted', ...slots },
   );
-  const schedules = path.join(folder, 'schedules.json');
-  writeFileSync(schedules, '[]');
+  writeFileSync(lanesFile, JSON.stringify({ judge: slots, lanes }));
   const bootstrapped = await cdk(['bootstrap'], emulator.environment);
   expect(bootstrapped.code, bootstrapped.output).toBe(0);
+  await deploy(folder, emulator, ['--all'], []);
+  return emulator;
+};
+
+/** Deploys the schedules of a deployed example anew; nothing else changes. */
+export const deploySchedules = (
+  folder: string,
+  emulator: AwsEmulator,
+  schedules: readonly Schedule[],
+): Promise<void> => deploy(folder, emulator, ['Schedule', '--exclusively'], schedules);
+
+const deploy = async (
+  folder: string,
+  { environment }: AwsEmulator,
+  stacks: readonly string[],
+  schedules: readonly Schedule[],
+): Promise<void> => {
+  const schedulesFile = path.join(folder, 'schedules.json');
+  writeFileSync(schedulesFile, JSON.stringify(schedules));
+  const context = [`lanes=${path.join(folder, 'lanes.json')}`, `schedules=${schedulesFile}`];
   const deployed = await cdk(
     [
       'deploy',
-      '--all',
+      ...stacks,
       '--require-approval',
       'never',
-      '--context',
-      `lanes=${lanesFile}`,
+      ...context.flatMap((pair) => ['--context', pair]),
       '--output',
       path.join(folder, 'cdk.out'),
     ],
-    emulator.environment,
+    environment,
   );
   expect(deployed.code, deployed.output.slice(-4000)).toBe(0);
-  return emulator;
 };
 
 /** The example's models and judge on a port of their own. */

@@ -51,8 +51,8 @@ describe('start-sweep', () => {
 
     const started = await startSweep(tick);
 
-    expect(started).toEqual({ run: runOfTick, executionId: `sweep/${runOfTick}` });
-    expect(executions).toEqual(new Map([[`sweep/${runOfTick}`, { run: runOfTick, retryErrors: false }]]));
+    expect(started).toEqual({ run: runOfTick, executionId: `sweep/${runOfTick}-1` });
+    expect(executions).toEqual(new Map([[`sweep/${runOfTick}-1`, { run: runOfTick, retryErrors: false }]]));
     expect(objects.get(keys.run.contract(runOfTick))).toBe('{"hash":"0123","contract":{}}');
     expect(JSON.parse(objects.get(keys.run.settings(runOfTick))!)).toEqual(settings(runOfTick));
     expect([...objects.keys()].filter((key) => key.startsWith(`runs/${runOfTick}/`))).toHaveLength(2);
@@ -77,8 +77,8 @@ describe('start-sweep', () => {
     await startSweep({ ...tick, scheduledTime: '2026-01-12T03:00:00Z' });
 
     expect([...executions.keys()]).toEqual([
-      `sweep/${runOfTick}`,
-      'sweep/weekly-20260112t030000z-0123456789ab',
+      `sweep/${runOfTick}-1`,
+      'sweep/weekly-20260112t030000z-0123456789ab-1',
     ]);
   });
 

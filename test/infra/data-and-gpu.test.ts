@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { readLanes } from '../../infra/config/lanes.ts';
-import { asText, type Synthesized, synthesize } from './synthesized.ts';
+import { actionsOf, asText, resourcesOf, type Synthesized, statementsOf, synthesize } from './synthesized.ts';
 
 let app: Synthesized;
 beforeAll(() => {
@@ -89,6 +89,51 @@ describe('GPU lanes', () => {
     expect(Properties.RetryStrategy.EvaluateOnExit).toEqual([
       { Action: 'RETRY', OnStatusReason: 'Host EC2*' },
       { Action: 'EXIT', OnReason: '*' },
+    ]);
+  });
+
+  it('start the model server and the worker as the lane says', () => {
+    const { JobDefinitionName, ContainerProperties } = only('Gpu', 'AWS::Batch::JobDefinition').Properties;
+    const variables = Object.fromEntries(
+      ContainerProperties.Environment.map(({ Name, Value }: { Name: string; Value: unknown }) => [
+        Name,
+        asText(Value),
+      ]),
+    );
+
+    expect(JobDefinitionName).toBe('turnsweep-lane-local-omni');
+    expect(asText(ContainerProperties.Image)).toMatch(/:vllm-1$/);
+    expect(variables).toMatchObject({
+      TURNSWEEP_LANE: 'local-omni',
+      TURNSWEEP_MAX_IN_FLIGHT: '64',
+      TURNSWEEP_SERVER_HEALTH_URL: 'http://127.0.0.1:8000/health',
+    });
+    expect(JSON.parse(variables.TURNSWEEP_SERVER_COMMAND)).toEqual(
+      'vllm serve Qwen/Qwen2.5-Omni-7B --host 127.0.0.1 --port 8000 --tensor-parallel-size 1'.split(' '),
+    );
+  });
+
+  it('are started by the sweep, which finds the job by the names that the GPU stack gives', () => {
+    const [, planner] = app.named('Sweep', 'AWS::Lambda::Function', 'FunctionName', 'turnsweep-plan-sweep');
+    const lanes = JSON.parse(planner.Properties.Environment.Variables.TURNSWEEP_GPU_LANES);
+    const [roleId] = Object.entries(app.resources('Sweep', 'AWS::IAM::Role')).find(([id]) =>
+      id.startsWith('SweepMachineRole'),
+    )!;
+    const submits = statementsOf(app, 'Sweep', roleId).filter((statement) =>
+      actionsOf(statement).includes('batch:SubmitJob'),
+    );
+
+    expect(lanes).toEqual({ 'local-omni': 'turnsweep-gpu-48gb' });
+    expect(only('Gpu', 'AWS::Batch::JobQueue').Properties.JobQueueName).toBe('turnsweep-gpu-48gb');
+    expect(
+      submits
+        .flatMap(resourcesOf)
+        .map((arn) => arn.split('<AWS::AccountId>:')[1])
+        .toSorted(),
+    ).toEqual([
+      'job-definition/turnsweep-lane-local-omni',
+      'job-definition/turnsweep-lane-local-omni:*',
+      'job-queue/turnsweep-gpu-48gb',
     ]);
   });
 

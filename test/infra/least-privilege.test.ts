@@ -1,5 +1,7 @@
+import path from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { acknowledgements } from '../../infra/checks/acknowledgements.ts';
+import { readLanes } from '../../infra/config/lanes.ts';
 import { keys } from '../../shared/keys.ts';
 import {
   actionsOf,
@@ -12,6 +14,7 @@ import {
   synthesize,
 } from './synthesized.ts';
 
+const config = readLanes(path.join(import.meta.dirname, '..', '..', 'infra', 'config', 'lanes.json'));
 const hash = '0123456789abcdef0123456789abcdef';
 const run = 'demo-0123456789ab';
 /** One key of every kind that the system has. */
@@ -191,7 +194,7 @@ describe('roles', () => {
   });
 
   it('have no wildcard resource that is not acknowledged with a reason', () => {
-    const known = acknowledgements('turnsweep').map(({ id }) => id);
+    const known = acknowledgements('turnsweep', config).map(({ id }) => id);
     const unknown = ['Sweep', 'Gpu', 'Schedule'].flatMap((stack) =>
       Object.keys(app.resources(stack, 'AWS::IAM::Role')).flatMap((role) =>
         statementsOf(app, stack, role)
@@ -203,7 +206,7 @@ describe('roles', () => {
     );
 
     expect(unknown).toEqual([]);
-    expect(acknowledgements('turnsweep').every(({ reason }) => reason.length > 20)).toBe(true);
+    expect(acknowledgements('turnsweep', config).every(({ reason }) => reason.length > 20)).toBe(true);
   });
 
   it('read only the keys of the providers that they call', () => {

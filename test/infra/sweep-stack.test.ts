@@ -86,6 +86,7 @@ describe('functions', () => {
       'turnsweep-plan-sweep',
       'turnsweep-publish-report',
       'turnsweep-start-sweep',
+      'turnsweep-stop-lane',
     ]);
     expect(new Set(roles).size).toBe(functions.length);
     for (const { Properties } of functions) {
@@ -100,6 +101,14 @@ describe('functions', () => {
     expect(stageFunction('generate-turns')[1].Properties.Timeout).toBe(longestLaneSeconds);
     expect(stageFunction('judge-answers')[1].Properties.Timeout).toBe(config.judge.timeoutSeconds);
   });
+
+  it.each(['generate-turns', 'judge-answers'])(
+    '%s hands failed messages back after 1, 5 and 15 minutes',
+    (name) => {
+      const { Variables } = stageFunction(name)[1].Properties.Environment;
+      expect(Variables.TURNSWEEP_RETURN_SECONDS).toBe('60,300,900');
+    },
+  );
 });
 
 const definitions = ['sweep', 'view-group', 'judging'].map(

@@ -1,13 +1,23 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import aslValidator from 'asl-validator';
 import { describe, expect, it } from 'vitest';
-import { errorNames } from '../../shared/errors.ts';
+import { errorNames, handledErrors } from '../../shared/errors.ts';
 import { scopes } from '../../shared/scopes.ts';
 
 const directory = path.join(import.meta.dirname, '..', '..', 'state-machines');
 const files = readdirSync(directory).filter((name) => name.endsWith('.asl.json'));
 const textOf = (name: string): string => readFileSync(path.join(directory, name), 'utf8');
+
+/** Text of all code that may meet a state machine. */
+const sources = (): string =>
+  ['shared', 'functions', 'local', 'workers', 'cli']
+    .map((folder) => path.join(directory, '..', folder))
+    .filter((folder) => existsSync(folder))
+    .flatMap((folder) => readdirSync(folder, { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts') && entry.name !== 'errors.ts')
+    .map((entry) => readFileSync(path.join(entry.parentPath, entry.name), 'utf8'))
+    .join('\n');
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
@@ -36,13 +46,37 @@ describe('state machine files', () => {
     expect(isValid).toBe(true);
   });
 
-  it('catch and retry only errors that exist', () => {
-    const named = collect((object) =>
+  it('catch and retry the errors that are theirs to handle, all of them and no others', () => {
+    const listed = collect((object) =>
       Array.isArray(object.ErrorEquals) ? (object.ErrorEquals as string[]) : [],
     );
-    const known = new Set<string>(Object.values(errorNames));
-    expect(named.length).toBeGreaterThan(0);
-    expect(named.filter((name) => !/^(States|Lambda)\./.test(name) && !known.has(name))).toEqual([]);
+    const ours = new Set(listed.filter((name) => !/^(States|Lambda)\./.test(name)));
+
+    expect([...ours].toSorted()).toEqual(Object.values(handledErrors).toSorted());
+  });
+
+  it('are never handed an error that nobody in them handles', () => {
+    // Adapters hand on the `error` that they are given.
+    const ofTokens = Array.from(
+      sources().matchAll(/\.fail\(\s*\w+,\s*([^,]+),/g),
+      (match) => match[1]!,
+    ).filter((name) => name !== 'error');
+    const ofStates = collect((object) => (object.Type === 'Fail' ? [object.Error as string] : []));
+
+    expect(ofTokens.length).toBeGreaterThan(1);
+    const handled = Object.keys(handledErrors).map((name) => `errorNames.${name}`);
+    expect(ofTokens.filter((name) => !handled.includes(name))).toEqual([]);
+    expect(ofStates.filter((name) => !(Object.values(handledErrors) as string[]).includes(name))).toEqual([]);
+  });
+
+  it('and stages have no error name that nothing throws', () => {
+    const used = new Set(Array.from(sources().matchAll(/errorNames\.(\w+)/g), (match) => match[1]));
+    const ofStates = collect((object) => (object.Type === 'Fail' ? [object.Error as string] : []));
+
+    const unused = Object.entries(errorNames).filter(
+      ([key, name]) => !used.has(key) && !ofStates.includes(name),
+    );
+    expect(unused).toEqual([]);
   });
 
   it('list the time-out wherever they list a missed heartbeat', () => {

@@ -40,6 +40,8 @@ export interface AwsEmulatorOptions {
   enforcesPolicies?: boolean;
   /** Step Functions' waits and retry delays take this share of their time; 1 unless given. */
   waitScale?: number;
+  /** What a Batch job runs here in place of its container, beside the variables of its definition. */
+  jobCommand?: readonly string[];
   /** Variables that every Lambda handler finds beside its own. */
   handlerEnvironment?: Readonly<Record<string, string>>;
 }
@@ -71,6 +73,7 @@ export const startAwsEmulator = async (options: AwsEmulatorOptions = {}): Promis
       AUTH: String(options.enforcesPolicies ?? true),
       SFN_WAIT_SCALE: String(options.waitScale ?? 1),
       LAMBDA_ACCOUNT_CONCURRENCY: '64',
+      EMULATOR_JOB_COMMAND: JSON.stringify(options.jobCommand ?? []),
       IOT_MTLS_ENABLED: '0',
       PYTHONDONTWRITEBYTECODE: '1',
       ...options.handlerEnvironment,

@@ -19,17 +19,27 @@ import {
   generateTurnsMessage,
   type JudgeAnswersMessage,
   judgeAnswersMessage,
+  type LaneWorkers,
   type TurnOutcome,
 } from '../../contracts/stage-messages.ts';
 import { keys } from '../../keys.ts';
 import { judgeDimension, metricNames, metricNamespace } from '../../metric-names.ts';
-import { deployedName, queueUrlOf, runAccount, secretResourceName } from '../../naming.ts';
+import {
+  deployedName,
+  jobDefinitionName,
+  laneQueue,
+  queueResourceName,
+  queueUrlOf,
+  runAccount,
+  secretResourceName,
+} from '../../naming.ts';
 import type { ChatCaller } from '../../ports/chat-caller.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Ledger } from '../../ports/ledger.ts';
 import type { ModelClient } from '../../ports/model-client.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
 import type { Random } from '../../ports/random.ts';
+import type { StageQueue } from '../../ports/stage-queue.ts';
 import type { Workflow } from '../../ports/workflow.ts';
 import { createChatCallerFor, createModelClient } from '../../providers/registry.ts';
 import { type StageName, scopes } from '../../scopes.ts';
@@ -46,7 +56,7 @@ import { createS3ObjectStore } from './s3-object-store.ts';
 import { createSecretsManagerSecrets } from './secrets-manager-secrets.ts';
 import { createSqsStageQueue } from './sqs-stage-queue.ts';
 import { createStepFunctionsWorkflow } from './step-functions-workflow.ts';
-import { createStructuredLog } from './structured-log.ts';
+import { createStructuredLog, type StructuredLog } from './structured-log.ts';
 
 /** What the Lambda runtime tells of an invocation, as far as a stage needs it. */
 export interface Invocation {
@@ -64,8 +74,6 @@ const recordingMs = 15_000;
 const settingsKeptMs = 300_000;
 /** Encoded clips in a small function's memory. */
 const clipCacheBytes = 24 * 1024 * 1024;
-/** A message whose delivery threw comes back after 1, 5 and 15 minutes: together longer than a short outage. */
-const returnSeconds = [60, 300, 900];
 
 const environment = stageEnvironment.parse(process.env);
 const clock: Clock = createSystemClock();
@@ -98,7 +106,8 @@ const secretsManager = once(() =>
     clock,
   }),
 );
-const sqs = once(() => new SQSClient());
+// The URL of a queue may name another host than an endpoint of one's own.
+const sqs = once(() => new SQSClient({ useQueueUrlAsEndpoint: process.env.AWS_ENDPOINT_URL === undefined }));
 const metrics = once(() => createEmfMetrics({ namespace: metricNamespace, clock }));
 const log = once(() => createStructuredLog({ clock }));
 
@@ -114,6 +123,21 @@ export const planningPorts = {
   queueUrl: (queue: string): string => queueUrlOf(environment.TURNSWEEP_QUEUE_URL_PREFIX, queue),
 };
 
+/** For stages that write down when something happened. */
+export const clockPort = { clock };
+
+/** The job that empties the queue of a lane with its own GPUs. */
+const workersOf = (run: string, lane: string): LaneWorkers | null => {
+  const jobQueue = environment.TURNSWEEP_GPU_LANES?.[lane];
+  if (jobQueue === undefined) return null;
+  return {
+    jobName: `${queueResourceName(laneQueue(lane))}-${run}`,
+    jobQueue,
+    jobDefinition: jobDefinitionName(environment.TURNSWEEP_DEPLOYMENT, lane),
+  };
+};
+const sweepPlanningPorts = { ...planningPorts, workersOf };
+
 /** Handler of a stage that Step Functions invokes. */
 export const taskHandler = <Extra extends object, Result>(
   stage: StageName,
@@ -123,10 +147,10 @@ export const taskHandler = <Extra extends object, Result>(
 
 /** The planner of a sweep also sets what the run and its lanes may spend, before anything is asked. */
 export const planSweepHandler = <Result>(
-  create: (ports: { store: ObjectStore } & typeof planningPorts) => (input: unknown) => Promise<Result>,
+  create: (ports: { store: ObjectStore } & typeof sweepPlanningPorts) => (input: unknown) => Promise<Result>,
 ): ((input: { run: string }) => Promise<Result>) => {
   const store = storeOf('plan-sweep');
-  const plan = create({ store, ...planningPorts });
+  const plan = create({ store, ...sweepPlanningPorts });
   return async (input) => {
     const { settings } = await loadRun(store, input.run);
     await openAccounts(ledgerTable(), settings);
@@ -196,7 +220,8 @@ interface LaneAtWork {
   hasBudget: boolean;
 }
 
-const openLane = (store: ObjectStore) => {
+/** `maxInFlight` messages are at work at a time, each with one call. */
+const openLane = (store: ObjectStore, maxInFlight: number) => {
   const clips = createClipSource(store, clipCacheBytes);
   return async (run?: string, laneId?: string): Promise<LaneAtWork> => {
     const context = await loadRun(store, run!);
@@ -205,8 +230,7 @@ const openLane = (store: ObjectStore) => {
     const recording = contract.recordingSha256;
     const recordingKey = recording && keys.benchmark.recording(context.contract.benchmark.id, recording);
     const client = createModelClient(
-      // One message at a time is one call at a time.
-      { ...contract, maxInFlight: 1 },
+      { ...contract, maxInFlight },
       {
         apiKey: await keyOf(settings.apiKeyEnv),
         clips,
@@ -231,18 +255,77 @@ interface CallingPorts {
   random: Random;
 }
 
-/** Handler of the stage that calls evaluated models. */
-export const generateTurnsHandler = (
-  create: (
-    ports: CallingPorts & {
-      laneAtWork(run: string, lane: string): Promise<LaneAtWork>;
-      hasTimeLeft(): boolean;
-      onCall(event: { run: string; lane: string } & Called): void;
-    },
-  ) => (message: GenerateTurnsMessage) => Promise<TurnOutcome>,
-): DeliveryHandler => {
+type CreateGenerateTurns = (
+  ports: CallingPorts & {
+    laneAtWork(run: string, lane: string): Promise<LaneAtWork>;
+    hasTimeLeft(): boolean;
+    signal?: AbortSignal;
+    onCall(event: { run: string; lane: string } & Called): void;
+  },
+) => (message: GenerateTurnsMessage) => Promise<TurnOutcome>;
+
+/**
+ * The same stage for a worker that empties a lane's queue itself, many messages at once. `handBack` breaks off what
+ * is at work: its messages go to another worker.
+ */
+export const turnsWorker = (
+  create: CreateGenerateTurns,
+  options: {
+    queueUrl: string;
+    maxInFlight: number;
+    hiddenSeconds: number;
+    hasTimeLeft(): boolean;
+    handBack: AbortSignal;
+  },
+): {
+  queue: StageQueue;
+  stage: (event: QueueEvent) => Promise<BatchResponse>;
+  clock: Clock;
+  log: StructuredLog;
+} => {
+  const { handBack, hasTimeLeft } = options;
   const store = storeOf('generate-turns');
-  const lanes = keptFor(settingsKeptMs, openLane(store), (lane) => lane.client.close());
+  // Not closed: calls may be in flight, and idle connections close by themselves.
+  const lanes = keptFor(settingsKeptMs, openLane(store, options.maxInFlight), () => {});
+  const core = create({
+    store,
+    ledger: ledgerTable(),
+    clock,
+    random,
+    laneAtWork: (run, lane) => lanes.get(run, lane),
+    hasTimeLeft,
+    signal: handBack,
+    onCall: ({ run, lane, ...called }) => countCall(lane, called),
+  });
+  const stage = createQueueStage({
+    stage: 'generate-turns',
+    schema: generateTurnsMessage,
+    core: async (message) => {
+      const outcome = await core(message);
+      await noteBudget(message.run);
+      return outcome;
+    },
+    workflow: stepFunctions(),
+    ledger: ledgerTable(),
+    visibilitySeconds: options.hiddenSeconds,
+    renewal: clock,
+    handBack,
+    maxReceiveCount: environment.TURNSWEEP_MAX_RECEIVE_COUNT,
+    onError: (error, { messageId, receiveCount }) =>
+      log().error('delivery-failed', { stage: 'generate-turns', messageId, receiveCount }, error),
+  });
+  return {
+    queue: createSqsStageQueue({ client: sqs(), queueUrl: options.queueUrl }),
+    stage,
+    clock,
+    log: log(),
+  };
+};
+
+/** Handler of the stage that calls evaluated models. */
+export const generateTurnsHandler = (create: CreateGenerateTurns): DeliveryHandler => {
+  const store = storeOf('generate-turns');
+  const lanes = keptFor(settingsKeptMs, openLane(store, 1), (lane) => lane.client.close());
   let invocation: Invocation | null = null;
   let deadlineSeconds = 0;
   const core = create({
@@ -341,6 +424,7 @@ const queueHandler = <Message extends { taskToken: string; run: string }>(
   schema: z.ZodType<Message>,
   core: (message: Message) => Promise<unknown>,
 ): DeliveryHandler => {
+  const returnSeconds = environment.TURNSWEEP_RETURN_SECONDS;
   const failed = new Map<string, number>();
   const handle = createQueueStage({
     stage,

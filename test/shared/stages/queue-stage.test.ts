@@ -1,9 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { startEventSource } from '../../../local/event-source.ts';
 import { createMemoryStageQueue } from '../../../shared/adapters/local/memory-stage-queue.ts';
 import { createSqliteLedger } from '../../../shared/adapters/local/sqlite-ledger.ts';
 import { createVirtualClock } from '../../../shared/adapters/local/virtual-clock.ts';
+import { startQueueConsumer } from '../../../shared/stages/queue-consumer.ts';
 import { createQueueStage } from '../../../shared/stages/queue-stage.ts';
 
 const schema = z.strictObject({ taskToken: z.string(), item: z.string() });
@@ -12,7 +12,7 @@ const record = (receiveCount = 1, text = body) => ({
   Records: [{ messageId: 'm1', body: text, attributes: { ApproximateReceiveCount: String(receiveCount) } }],
 });
 
-const stageUnderTest = (core: () => Promise<unknown>) => {
+const stageUnderTest = (core: () => Promise<unknown>, { isWaitedFor = true } = {}) => {
   const clock = createVirtualClock(1_000_000);
   const ledger = createSqliteLedger(':memory:', { clock });
   onTestFinished(() => ledger.close());
@@ -25,6 +25,7 @@ const stageUnderTest = (core: () => Promise<unknown>) => {
     workflow: {
       succeed: async (token, output) => answers.push(['succeed', token, output]) > 0,
       fail: async (token, error, cause) => answers.push(['fail', token, error, cause]) > 0,
+      heartbeat: async () => isWaitedFor,
     },
     ledger,
     visibilitySeconds: 60,
@@ -88,6 +89,21 @@ describe('a queue stage', () => {
     expect(answers).toMatchObject([['fail', 'token-1', 'ContractViolated', expect.stringContaining('item')]]);
   });
 
+  it('drops the message of a stopped execution without any work', async () => {
+    let works = 0;
+    const { stage, answers, errors } = stageUnderTest(
+      async () => {
+        works += 1;
+      },
+      { isWaitedFor: false },
+    );
+
+    const responses = [await stage(record()), await stage(record(2))];
+
+    expect(responses).toEqual([{ batchItemFailures: [] }, { batchItemFailures: [] }]);
+    expect([works, answers, errors]).toEqual([0, [], []]);
+  });
+
   it('leaves a message without a token to the dead letters and tells of it', async () => {
     const { stage, answers, errors } = stageUnderTest(async () => 'never');
 
@@ -105,7 +121,8 @@ describe('a queue stage', () => {
     });
     const queue = createMemoryStageQueue({ visibilitySeconds: 3600, maxReceiveCount: 3 }, { clock });
     const faults: unknown[] = [];
-    const source = startEventSource({
+    const source = startQueueConsumer({
+      clock,
       queue,
       concurrency: 2,
       handler: stage,

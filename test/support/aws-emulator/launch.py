@@ -9,13 +9,14 @@ import random
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 import time
 
 import ministack.app
 from ministack.core import iam_actions, iam_evaluator, lambda_runtime
-from ministack.services import lambda_svc, s3
+from ministack.services import eventbridge, lambda_svc, s3
 from ministack.services import stepfunctions as sfn
 from ministack.services.cloudformation import provisioners
 
@@ -41,7 +42,7 @@ FIELDS = {
     },
 }
 RESOURCES = re.compile(
-    r"arn:aws:states:::(lambda:invoke|sqs:sendMessage(\.waitForTaskToken)?|states:startExecution(\.sync:2)?)$"
+    r"arn:aws:states:::(lambda:invoke|sqs:sendMessage(\.waitForTaskToken)?|batch:submitJob\.sync|states:startExecution(\.sync:2)?)$"
 )
 REFERENCE = re.compile(r"\$(\.[A-Za-z_]\w*|\[\d+\])*$")
 
@@ -198,12 +199,17 @@ sfn._parse_reader_items = parse_reader_items
 # --- Task tokens: answered once, heartbeats, and stopping what a stopped execution has started ---------------
 
 lineage = contextvars.ContextVar("lineage", default=())
+# One event for each Parallel around what runs: set when one of its branches has failed.
+left_behind = contextvars.ContextVar("left_behind", default=())
+branches_of = {}
+token_branches = {}
 lineage_of = {}
 token_owners = {}
 
 
 def run_execution(arn):
     lineage_of[arn] = (*lineage.get(), arn)
+    branches_of[arn] = left_behind.get()
     before = lineage.set(lineage_of[arn])
     try:
         original_run_execution(arn)
@@ -215,9 +221,15 @@ def is_stopped(arns):
     return any(sfn._executions[arn]["status"] == "ABORTED" for arn in arns)
 
 
-def execute_task(state, raw_input, execution, ctx):
+def check_wanted():
     if is_stopped(lineage.get()):
         raise Failure("States.Aborted", "the execution was stopped")
+    if is_left_behind(lineage.get()):
+        raise Failure("States.Aborted", "another branch has failed")
+
+
+def execute_task(state, raw_input, execution, ctx):
+    check_wanted()
     return original_execute_task(state, raw_input, execution, ctx)
 
 
@@ -245,6 +257,7 @@ def stop_execution(data):
 
 def invoke_with_callback(resource, input_data, token, state):
     token_owners[token] = lineage.get()
+    token_branches[token] = left_behind.get()
     if "HeartbeatSeconds" in state:
         threading.Thread(target=watch_heartbeat, args=(token, state["HeartbeatSeconds"]), daemon=True).start()
     return original_invoke_with_callback(resource, input_data, token, state)
@@ -264,6 +277,113 @@ def watch_heartbeat(token, seconds):
             info["error"] = {"Error": "States.HeartbeatTimeout", "Cause": f"no heartbeat for {seconds} seconds"}
             info["event"].set()
             return
+
+
+# --- Parallel: a branch that fails ends the others, and what they have started ---------------------------------
+
+def is_left_behind(arns):
+    return any(event.is_set() for event in left_behind.get()) or any(
+        event.is_set() for arn in arns for event in branches_of.get(arn, ()))
+
+
+def run_parallel_branches(state, raw_input, execution, ctx):
+    effective = sfn._apply_parameters(state, sfn._apply_input_path(state, raw_input, ctx), ctx)
+    failed, errors, results = threading.Event(), [], [None] * len(state["Branches"])
+
+    def run_branch(at, branch):
+        try:
+            results[at] = sfn._run_sub_machine(branch["States"], branch["StartAt"], effective, execution, ctx)
+        except Exception as error:
+            errors.append(error if isinstance(error, Failure) else Failure("States.BranchFailed", str(error)))
+            failed.set()
+
+    before = left_behind.set((*left_behind.get(), failed))
+    threads = [
+        threading.Thread(target=contextvars.copy_context().run, args=(run_branch, at, branch), daemon=True)
+        for at, branch in enumerate(state["Branches"])
+    ]
+    left_behind.reset(before)
+    for thread in threads:
+        thread.start()
+    while not failed.is_set() and any(thread.is_alive() for thread in threads):
+        failed.wait(0.05)
+    if errors:
+        end_branches(failed)
+        raise errors[0]
+    output = sfn._apply_result_path(state, raw_input, sfn._apply_result_selector(state, results))
+    return sfn._apply_output_path(state, output, ctx), sfn._next_or_end(state)
+
+
+def end_branches(failed):
+    for arn, events in list(branches_of.items()):
+        child = sfn._executions.get(arn)
+        if failed in events and child is not None and child["status"] == "RUNNING":
+            child.update(status="ABORTED", stopDate=sfn.now_iso())
+    for token, events in list(token_branches.items()):
+        info = sfn._task_tokens.get(token)
+        if failed in events and info is not None:
+            info["error"] = {"Error": "States.Aborted", "Cause": "another branch has failed"}
+            info["event"].set()
+
+
+sfn._run_parallel_branches = run_parallel_branches
+
+
+# --- Batch: a job is a process of this machine, with the role and the environment of its definition ---------------
+
+job_definitions = {}
+definition_attempts = 5
+
+
+def create_job_definition(logical_id, props, stack_name):
+    name = props["JobDefinitionName"]
+    job_definitions[name] = props["ContainerProperties"]
+    arn = f"arn:aws:batch:{provisioners.get_region()}:{provisioners.get_account_id()}:job-definition/{name}:1"
+    return arn, {"Arn": arn, "JobDefinitionArn": arn}
+
+
+def run_job(parameters):
+    definition = job_definitions.get(parameters["JobDefinition"])
+    command = json.loads(os.environ.get("EMULATOR_JOB_COMMAND", "[]"))
+    if definition is None or not command:
+        raise Failure("Batch.ClientException", f"there is no job definition {parameters['JobDefinition']}")
+    region, account, job = provisioners.get_region(), provisioners.get_account_id(), sfn.new_uuid()
+    own = {entry["Name"]: str(entry["Value"]) for entry in definition.get("Environment", [])}
+    credentials = lambda_runtime.execution_credentials({
+        "FunctionArn": f"arn:aws:lambda:{region}:{account}:function:{job}", "FunctionName": job,
+        "Role": definition["JobRoleArn"],
+    })
+    endpoint = f"http://{os.environ['BIND_HOST']}:{os.environ['GATEWAY_PORT']}"
+    environment = {**os.environ, **own, **credentials, "AWS_REGION": region, "AWS_ENDPOINT_URL": endpoint}
+    arns = lineage.get()
+    for _ in range(definition_attempts):
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment)
+        while process.poll() is None:
+            time.sleep(0.1)
+            if is_stopped(arns) or is_left_behind(arns):
+                process.terminate()
+                process.wait()
+                raise Failure("States.Aborted", "the job was stopped")
+        # SIGKILL stands for a host that was taken away, which the retry strategy tries again.
+        if process.returncode != -signal.SIGKILL:
+            break
+    job_facts = {"JobName": parameters["JobName"], "JobId": job, "Container": {"ExitCode": process.returncode}}
+    if process.returncode == 0:
+        return {**job_facts, "Status": "SUCCEEDED"}
+    job_facts |= {"Status": "FAILED", "StatusReason": "Essential container in task exited"}
+    raise Failure("States.TaskFailed", json.dumps(job_facts))
+
+
+def invoke_resource(resource, parameters):
+    if resource.startswith("arn:aws:states:::batch:submitJob"):
+        return run_job(parameters)
+    return original_invoke_resource(resource, parameters)
+
+
+original_invoke_resource = sfn._invoke_resource
+sfn._invoke_resource = invoke_resource
+provisioners._RESOURCE_HANDLERS["AWS::Batch::JobDefinition"] = {
+    "create": create_job_definition, "delete": lambda physical_id, props: None}
 
 
 def answering(answer):
@@ -303,6 +423,20 @@ sfn._start_execution = start_execution
 sfn._invoke_with_callback = invoke_with_callback
 for action in ("_send_task_success", "_send_task_failure", "_send_task_heartbeat"):
     setattr(sfn, action, answering(getattr(sfn, action)))
+
+
+# --- Scheduler: a target's input may name the time that its tick was due -----------------------------------------
+
+def invoke_target(target, event, rule, view=None):
+    if event.get("Source") == "aws.scheduler" and target.get("Input"):
+        # Cron schedules are due at full minutes, and the emulator looks every ten seconds.
+        due = time.strftime("%Y-%m-%dT%H:%M:00Z", time.gmtime(event["Time"]))
+        target = {**target, "Input": target["Input"].replace("<aws.scheduler.scheduled-time>", due)}
+    original_invoke_target(target, event, rule, view)
+
+
+original_invoke_target = eventbridge._invoke_target
+eventbridge._invoke_target = invoke_target
 
 
 # --- Lambda: what a handler throws keeps its name ---------------------------------------------------------------
@@ -357,7 +491,6 @@ def placeholder(service, kind):
 for resource_type, service, kind in (
     ("AWS::Batch::ComputeEnvironment", "batch", "compute-environment"),
     ("AWS::Batch::JobQueue", "batch", "job-queue"),
-    ("AWS::Batch::JobDefinition", "batch", "job-definition"),
     ("AWS::EC2::FlowLog", "ec2", "vpc-flow-log"),
 ):
     provisioners._RESOURCE_HANDLERS.setdefault(resource_type, placeholder(service, kind))

@@ -24,6 +24,7 @@ vi.hoisted(() => {
     TURNSWEEP_TIMEOUT_SECONDS: '100',
     TURNSWEEP_VISIBILITY_SECONDS: '600',
     TURNSWEEP_MAX_RECEIVE_COUNT: '4',
+    TURNSWEEP_RETURN_SECONDS: '40,200',
     AWS_REGION: 'us-east-1',
   });
 });
@@ -52,6 +53,7 @@ vi.mock('../../../../shared/adapters/aws/step-functions-workflow.ts', () => ({
       return true;
     },
     fail: async () => true,
+    heartbeat: async () => true,
   }),
 }));
 vi.mock('../../../../shared/adapters/aws/sqs-stage-queue.ts', () => ({
@@ -234,8 +236,8 @@ describe('the generating function', () => {
 
     expect(responses).toEqual(Array(2).fill({ batchItemFailures: [{ itemIdentifier: 'm1' }] }));
     expect(seen.hidden).toEqual([
-      ['https://sqs.example/1/turnsweep-lane-gpt', 'receipt', 60],
-      ['https://sqs.example/1/turnsweep-lane-gpt', 'receipt', 900],
+      ['https://sqs.example/1/turnsweep-lane-gpt', 'receipt', 40],
+      ['https://sqs.example/1/turnsweep-lane-gpt', 'receipt', 200],
     ]);
   });
 
