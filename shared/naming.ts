@@ -74,6 +74,16 @@ export const deploymentOutputs = {
   judgeAnswersFunction: 'JudgeAnswersName',
 } as const;
 
+/** A deployment's lanes as one output: those with their own GPUs name the port of their model server. */
+export const lanesOutput = (lanes: readonly { id: string; serverPort: number | null }[]): string =>
+  lanes.map(({ id, serverPort }) => (serverPort === null ? id : `${id}@${serverPort}`)).join(',');
+
+export const parseLanesOutput = (text: string): { id: string; serverPort: number | null }[] =>
+  text.split(',').map((entry) => {
+    const [id, port] = entry.split('@');
+    return { id: id!, serverPort: port === undefined ? null : Number(port) };
+  });
+
 /** Name of a run's n-th start, from 1: the same start has the same name wherever it is asked for. */
 export const startName = (run: string, start: number): string => `${run}-${start}`;
 

@@ -115,16 +115,21 @@ const startAndFollow = async (
 };
 
 const checkLanes = (prepared: PreparedRun, { deployment }: ConnectedDeployment): void => {
-  const unknown = prepared.contract.lanes.filter((lane) => !deployment.lanes.includes(lane.id));
-  if (unknown.length === 0) return;
+  const known = deployment.lanes.map(({ id }) => id).join(', ');
+  const faults = prepared.contract.lanes.flatMap(({ id, baseUrl }) => {
+    const found = deployment.lanes.find((lane) => lane.id === id);
+    if (found === undefined) {
+      return `no lane "${id}" in deployment ${deployment.name} (it has ${known}); add it and deploy again`;
+    }
+    const server = `http://127.0.0.1:${found.serverPort}`;
+    if (found.serverPort === null || (baseUrl !== null && new URL(baseUrl).origin === server)) return [];
+    return `lane "${id}" runs on GPUs of the deployment, beside its model server: set its baseUrl to ${server}/v1`;
+  });
+  if (faults.length === 0) return;
   throw new ProblemsFound(
     errorNames.usage,
-    'the deployment lacks lanes of this sweep',
-    unknown.map((lane) => ({
-      file: 'infra/config/lanes.json',
-      line: null,
-      message: `no lane "${lane.id}" in deployment ${deployment.name} (it has ${deployment.lanes.join(', ')}); add it and deploy again`,
-    })),
+    'the deployment lacks what this sweep names',
+    faults.map((message) => ({ file: 'infra/config/lanes.json', line: null, message })),
   );
 };
 

@@ -13,6 +13,7 @@ import {
   jobDefinitionName,
   judgeQueue,
   laneQueue,
+  lanesOutput,
   queueResourceName,
 } from '../../shared/naming.ts';
 import { type StageName, scopes } from '../../shared/scopes.ts';
@@ -320,7 +321,9 @@ export const createSweepStack = (scope: Construct, id: string, props: SweepStack
     [deploymentOutputs.bucket]: bucket.bucketName,
     [deploymentOutputs.sweepMachine]: sweep.stateMachineArn,
     [deploymentOutputs.judgingMachine]: judging.stateMachineArn,
-    [deploymentOutputs.lanes]: lanes.lanes.map((lane) => lane.id).join(','),
+    [deploymentOutputs.lanes]: lanesOutput(
+      lanes.lanes.map((lane) => ({ id: lane.id, serverPort: isGpu(lane) ? lane.server.port : null })),
+    ),
     [deploymentOutputs.generateTurnsFunction]: functions['generate-turns'].functionName,
     [deploymentOutputs.judgeAnswersFunction]: functions['judge-answers'].functionName,
   };

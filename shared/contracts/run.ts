@@ -9,6 +9,7 @@ export const laneSettings = z.strictObject({
   topP: z.number().optional(),
   seed: z.number().int().optional(),
   reasoningEffort: z.string().optional(),
+  thinking: z.boolean().optional(),
   stream: z.boolean().optional(),
   fps: z.number().positive().optional(),
   videoMaxSide: z.number().int().positive().optional(),

@@ -80,6 +80,18 @@ it('a lane on its own GPUs outlives killed and reclaimed workers, and gives the 
     });
   const served = () => mock.stats().byModel[lane]?.replies ?? 0;
 
+  // Its server is inside the job: another address is refused before anything is uploaded.
+  const elsewhere = structuredClone(sweep);
+  elsewhere.models.at(-1).baseUrl = 'http://127.0.0.1:1/v1';
+  const refused = await turnsweep(['run', sweepFile(folder, elsewhere, 'elsewhere.yaml'), '--on', 'aws'], {
+    cwd: folder,
+    env: { ...emulator.environment, MOCK_BASE_URL: mock.url },
+  });
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toContain(
+    `lane "${lane}" runs on GPUs of the deployment, beside its model server: set its baseUrl to http://127.0.0.1:${port}/v1`,
+  );
+
   // The host goes away, engine and all: Batch starts the job again.
   const first = run('aws');
   await until(() => served() >= 20, 'twenty replies of the first job');

@@ -7,7 +7,7 @@ import {
 import { paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3';
 import { ListExecutionsCommand, type SFNClient } from '@aws-sdk/client-sfn';
 import { errorNames, TurnsweepError } from '../../errors.ts';
-import { deploymentOutputs, parseStartName, sweepStackName } from '../../naming.ts';
+import { deploymentOutputs, parseLanesOutput, parseStartName, sweepStackName } from '../../naming.ts';
 import type { ExecutionStatus } from '../../ports/workflow.ts';
 import { asked, serviceErrorName, serviceFailed } from './service-errors.ts';
 
@@ -19,7 +19,7 @@ export interface Deployment {
   sweepMachine: string;
   judgingMachine: string;
   /** Lanes that have a queue; a sweep may use these only. */
-  lanes: readonly string[];
+  lanes: readonly { id: string; serverPort: number | null }[];
   /** Functions that take messages from queues. */
   queueFunctions: readonly string[];
 }
@@ -51,7 +51,7 @@ export const findDeployment = async (client: CloudFormationClient, name: string)
     bucket: output(deploymentOutputs.bucket),
     sweepMachine: output(deploymentOutputs.sweepMachine),
     judgingMachine: output(deploymentOutputs.judgingMachine),
-    lanes: output(deploymentOutputs.lanes).split(','),
+    lanes: parseLanesOutput(output(deploymentOutputs.lanes)),
     queueFunctions: [
       output(deploymentOutputs.generateTurnsFunction),
       output(deploymentOutputs.judgeAnswersFunction),
