@@ -50,7 +50,10 @@ export const deployExample = async (
       : { id, kind: 'hosted', ...slots },
   );
   writeFileSync(lanesFile, JSON.stringify({ judge: slots, lanes }));
-  const bootstrapped = await cdk(['bootstrap'], emulator.environment);
+  const bootstrapped = await cdk(
+    ['bootstrap', '--output', path.join(folder, 'cdk.out')],
+    emulator.environment,
+  );
   expect(bootstrapped.code, bootstrapped.output).toBe(0);
   await deploy(folder, emulator, ['--all'], []);
   return emulator;

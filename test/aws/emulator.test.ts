@@ -208,6 +208,47 @@ describe('executions in the emulator', () => {
     expect((await workflow.describe(id)).status).toBe('ABORTED');
   });
 
+  it('end the other branches of a Parallel of which one has failed, and their tokens with them', async () => {
+    const { client, queueUrl, queue, workflow } = await home();
+    const waiting = (which: string, rest: object) =>
+      waitForToken(queueUrl, {
+        Parameters: { QueueUrl: queueUrl, MessageBody: { which, 'taskToken.$': '$$.Task.Token' } },
+        ...rest,
+      });
+    const machine = await createMachine(client, {
+      Both: {
+        Type: 'Parallel',
+        Branches: [
+          { StartAt: 'Patient', States: { Patient: waiting('patient', { End: true }) } },
+          {
+            StartAt: 'Hasty',
+            States: {
+              Hasty: waiting('hasty', { Next: 'No' }),
+              No: { Type: 'Fail', Error: 'LaneDrained', Cause: 'all done' },
+            },
+          },
+        ],
+        Catch: [{ ErrorEquals: ['LaneDrained'], ResultPath: '$.error', Next: 'Caught' }],
+        End: true,
+      },
+      Caught: { Type: 'Pass', End: true },
+    });
+    const id = await workflow.start(machine, 'one', { kept: true });
+    const tokens: Record<string, string> = {};
+    while (Object.keys(tokens).length < 2) {
+      for (const { body } of await queue.receive(1, 20)) {
+        const { which, taskToken } = JSON.parse(body);
+        tokens[which] = taskToken;
+      }
+    }
+
+    await workflow.succeed(tokens.hasty!, {});
+    const { output } = await ending(workflow, id);
+
+    expect(output).toEqual({ kept: true, error: { Error: 'LaneDrained', Cause: 'all done' } });
+    expect(await workflow.succeed(tokens.patient!, {})).toBe(false);
+  });
+
   it('fail where a path leads nowhere', async () => {
     const { client, workflow } = await home();
     const machine = await createMachine(client, {
@@ -230,10 +271,7 @@ describe('definitions in the emulator', () => {
       { Each: { Type: 'Map', ItemProcessor: item, ItemBatcher: { MaxItemsPerBatch: 2 }, End: true } },
     ],
     ['Assign', { One: { Type: 'Pass', Assign: { a: 1 }, End: true } }],
-    [
-      'batch:submitJob',
-      { One: { Type: 'Task', Resource: 'arn:aws:states:::batch:submitJob.sync', End: true } },
-    ],
+    ['batch:submitJob', { One: { Type: 'Task', Resource: 'arn:aws:states:::batch:submitJob', End: true } }],
     ['Queue', { One: { Type: 'Pass', Parameters: { a: '$' + '{Queue}' }, End: true } }],
   ])('are refused when they need %s, which it would ignore', async (what, states) => {
     await expect(create(states)).rejects.toMatchObject({
