@@ -24,12 +24,16 @@ const id = z
   .min(1)
   .refine((name) => !reservedIds.includes(name), 'the name of a folder of every run');
 
+/** Id of a foundation model or of an inference profile: the stage may call it with its role. */
+const bedrockModel = z.string().regex(/^[\w.:-]+$/);
+
 const hostedLane = z.strictObject({
   id,
   kind: z.literal('hosted'),
   maxInFlight: slots,
   timeoutSeconds,
   secret: secret.optional(),
+  bedrockModel: bedrockModel.optional(),
 });
 
 /** The server that holds the model, in the same container as the worker. */
@@ -59,7 +63,12 @@ const gpuLane = z.strictObject({
 
 const lanesFile = z
   .strictObject({
-    judge: z.strictObject({ maxInFlight: slots, timeoutSeconds, secret: secret.optional() }),
+    judge: z.strictObject({
+      maxInFlight: slots,
+      timeoutSeconds,
+      secret: secret.optional(),
+      bedrockModel: bedrockModel.optional(),
+    }),
     lanes: z.array(z.discriminatedUnion('kind', [hostedLane, gpuLane])).min(1),
   })
   .superRefine(({ lanes }, context) => {
@@ -94,3 +103,6 @@ export const secretNames = (config: LanesConfig): string[] =>
   [
     ...new Set([config.judge, ...config.lanes.filter(isHosted)].flatMap(({ secret: name }) => name ?? [])),
   ].sort();
+
+/** The model behind an inference profile, which is named by its region group in front. */
+export const foundationModel = (id: string): string => id.replace(/^(us|eu|apac|jp|au|global)\./, '');

@@ -22,8 +22,10 @@ export const unknownUsage: Usage = {
 };
 
 /**
- * Names of failed calls (return-protocol §4). `http_<status>` and `finish_<reason>` are families.
- * Transport kinds: `connect_failed`, `connection_reset`, `timeout`, `protocol_error`.
+ * Names of failed calls (return-protocol §4). `http_<status>` and `finish_<reason>` are families,
+ * and so are `batch_<reason>` (requests of a batch that came to nothing).
+ * Transport kinds: `connect_failed`, `connection_reset`, `timeout`, `protocol_error`. `request_too_large` was never
+ * sent: the provider would refuse its size.
  */
 export type ErrorKind =
   | 'length_truncated'
@@ -35,12 +37,16 @@ export type ErrorKind =
   | 'timeout'
   | 'protocol_error'
   | 'invalid_response'
+  | 'request_too_large'
   | 'recording_missing'
   | 'blocked'
+  | 'media_unusable'
+  | 'media_dropped'
   | 'worker_lost'
   | `http_${number}`
   | `finish_${string}`
-  | `recorded_${string}`;
+  | `recorded_${string}`
+  | `batch_${string}`;
 
 export interface CallFacts {
   httpStatus: number | null;

@@ -1,6 +1,9 @@
 /** A channel that a part travels on: `V` video, `A` audio. Text always travels. */
 export type Channel = 'V' | 'A';
 
+/** The channel that a clip travels on. */
+export const channelOf = (type: 'audio' | 'video'): Channel => (type === 'video' ? 'V' : 'A');
+
 export interface TextPart {
   type: 'text';
   text: string;
@@ -44,3 +47,13 @@ export interface ClipCounts {
   audio: number;
   video: number;
 }
+
+/** Clips that a request sends, history included. */
+export const clipCounts = (messages: readonly ResolvedMessage[]): ClipCounts => {
+  const counts: ClipCounts = { audio: 0, video: 0 };
+  for (const message of messages) {
+    if (message.role !== 'user') continue;
+    for (const part of message.content) if (part.type !== 'text') counts[part.type] += 1;
+  }
+  return counts;
+};

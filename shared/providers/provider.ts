@@ -1,5 +1,6 @@
 import type { Capabilities } from '../domain/capabilities.ts';
 import type { ClipForms } from '../domain/media.ts';
+import type { ChatBatch } from '../ports/chat-batch.ts';
 import type { ChatCaller } from '../ports/chat-caller.ts';
 import type { ClipSource, ModelClient } from '../ports/model-client.ts';
 
@@ -54,4 +55,6 @@ export interface Provider {
   createClient(lane: LaneConnection, ports: ClientPorts): ModelClient;
   /** Null where the provider cannot judge. */
   createCaller: ((judge: JudgeConnection, apiKey: string | null) => ChatCaller) | null;
+  /** Left out where judges cannot work through the provider's batch interface. */
+  createBatch?: (judge: Omit<JudgeConnection, 'maxInFlight'>, apiKey: string | null) => ChatBatch;
 }

@@ -1,6 +1,7 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { Pool } from 'undici';
+import { asksToWaitTooLong } from '../domain/backoff.ts';
 import { errorNames, TurnsweepError } from '../errors.ts';
 
 type ResponseHeaders = Record<string, string | string[] | undefined>;
@@ -213,12 +214,35 @@ export const endpointUrl = (baseUrl: string, endpoint: string): string => {
 
 const httpDate = /^(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,? /i;
 
+/** Seconds of a duration such as `1m2.5s` or `6ms`; null for anything else. */
+const durationSeconds = (text: string): number | null => {
+  const parts = /^(?:(\d{1,4})h)?(?:(\d{1,6})m)?(?:(\d{1,9}(?:\.\d+)?)s)?(?:(\d{1,9}(?:\.\d+)?)ms)?$/.exec(
+    text,
+  );
+  if (parts === null || text === '') return null;
+  const [hours = 0, minutes = 0, seconds = 0, milliseconds = 0] = parts
+    .slice(1)
+    .map((part) => Number(part ?? 0));
+  return hours * 3600 + minutes * 60 + seconds + milliseconds / 1000;
+};
+
 /**
- * Seconds that the provider asks to wait, or null where it did not say so in a form that can be read.
- * `retry-after-ms` goes before `retry-after` (seconds, fractions of them, or an HTTP date of RFC 9110 §5.6.7; a
- * date that has passed is 0). There is no upper bound: that is the caller's policy. `now` in ms since the epoch.
+ * Seconds until a spent allowance is whole again, by the headers of OpenAI (developers.openai.com, rate limits).
+ * The allowance of requests counts only where nothing is left of it: it may be one of a day. What asks for longer than
+ * we hold on is no wish to wait: the next call may go long before the allowance is whole.
  */
-export const retryAfterSeconds = (headers: ResponseHeaders, now: number): number | null => {
+const resetSeconds = (headers: ResponseHeaders): number | null => {
+  const reset = (of: string) => durationSeconds(headerText(headers, `x-ratelimit-reset-${of}`)?.trim() ?? '');
+  const requestsLeft = headerText(headers, 'x-ratelimit-remaining-requests')?.trim() ?? '0';
+  const waits = [reset('tokens'), requestsLeft === '0' ? reset('requests') : null].filter(
+    (wait) => wait !== null,
+  );
+  const longest = waits.length === 0 ? null : Math.max(...waits);
+  return asksToWaitTooLong(longest) ? null : longest;
+};
+
+/** What `retry-after-ms` or `retry-after` say in seconds; null where neither can be read. */
+const headerSeconds = (headers: ResponseHeaders, now: number): number | null => {
   const milliseconds = headerText(headers, 'retry-after-ms')?.trim() ?? '';
   if (/^\d{1,12}(\.\d+)?$/.test(milliseconds)) return Number(milliseconds) / 1000;
   const after = headerText(headers, 'retry-after')?.trim() ?? '';
@@ -227,3 +251,12 @@ export const retryAfterSeconds = (headers: ResponseHeaders, now: number): number
   const at = Date.parse(/gmt$/i.test(after) ? after : `${after} GMT`);
   return Number.isNaN(at) ? null : Math.max(0, (at - now) / 1000);
 };
+
+/**
+ * Seconds that the provider asks to wait, or null where it did not say so in a form that can be read.
+ * `retry-after-ms` goes before `retry-after` (seconds, fractions of them, or an HTTP date of RFC 9110 §5.6.7; a
+ * date that has passed is 0), and both before `x-ratelimit-reset-tokens` and `-requests`, which stand on every reply
+ * and mean a wait only on a 429. There is no upper bound: that is the caller's policy. `now` in ms since the epoch.
+ */
+export const retryAfterSeconds = (headers: ResponseHeaders, now: number, status = 429): number | null =>
+  headerSeconds(headers, now) ?? (status === 429 ? resetSeconds(headers) : null);

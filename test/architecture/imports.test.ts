@@ -4,12 +4,19 @@ import { describe, expect, it } from 'vitest';
 
 const root = path.join(import.meta.dirname, '..', '..');
 
+/**
+ * A provider that is an AWS service speaks through the SDK, which signs its calls and reads its event stream. One file
+ * may import it; it is loaded by the first call, so that nobody else pays for it.
+ */
+const sdkOfBedrock = 'shared/providers/bedrock/converse-sdk.ts';
+
 /** Rooms and what each may import besides itself. `shared` files of one place each may be used by all. */
 const mayImport: Record<string, readonly string[]> = {
   'shared/(root)': [],
   'shared/domain': ['shared/(root)', 'shared/contracts'],
   'shared/contracts': ['shared/(root)', 'shared/domain'],
   'shared/benchmarks': ['shared/(root)', 'shared/domain', 'shared/contracts'],
+  'shared/pricing': ['shared/(root)', 'shared/domain', 'shared/contracts'],
   'shared/ports': ['shared/(root)', 'shared/domain', 'shared/contracts'],
   'shared/providers': ['shared/(root)', 'shared/domain', 'shared/contracts', 'shared/ports'],
   'shared/adapters': ['shared/(root)', 'shared/domain', 'shared/contracts', 'shared/ports'],
@@ -89,13 +96,25 @@ describe('imports', () => {
       importsOf(file)
         .filter(
           (name) =>
-            (name.startsWith('@aws-sdk/') && !file.startsWith('shared/adapters/aws/')) ||
+            (name.startsWith('@aws-sdk/') &&
+              !file.startsWith('shared/adapters/aws/') &&
+              file !== sdkOfBedrock) ||
             (/^node:(fs|net|http|https|child_process)/.test(name) &&
               /^(shared\/(domain|contracts|benchmarks|ports|stages)|functions)\//.test(file)),
         )
         .map((name) => `${file} imports ${name}`),
     );
     expect(breaches).toEqual([]);
+  });
+
+  it('load the SDK of Bedrock with its first call only', () => {
+    const eager = sources.filter((file) =>
+      /^import (?!type )[^;]*from '[^']*\/converse-sdk\.ts';/m.test(
+        readFileSync(path.join(root, file), 'utf8'),
+      ),
+    );
+    expect(sources).toContain(sdkOfBedrock);
+    expect(eager).toEqual([]);
   });
 
   it("keep the benchmarks' words inside their plug-ins", () => {

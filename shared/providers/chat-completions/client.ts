@@ -5,7 +5,7 @@ import type { ClipSource, ModelClient } from '../../ports/model-client.ts';
 import type { LaneSettings } from '../provider.ts';
 import { createTransport, endpointUrl } from '../transport.ts';
 import type { CallShape, ChatProfile, JsonPiece } from './profile.ts';
-import { bodyHead, encodeBody, mediaMessages, type TextMessage } from './request.ts';
+import { bodyHead, encodeBody, mediaMessages, type TextMessage, textMessages } from './request.ts';
 import { failureOutcome, replyOutcome } from './response.ts';
 
 export interface ChatCallerOptions {
@@ -37,22 +37,23 @@ export interface ChatCaller {
   close(): Promise<void>;
 }
 
+/** Throws `UsageWrong` for a key that no header can carry; `where` says whose it is. */
+export const checkKey = (apiKey: string | null, where: string): void => {
+  if (apiKey === null || /^[\x21-\x7e]+$/.test(apiKey)) return;
+  throw new TurnsweepError(
+    errorNames.usage,
+    'API key is empty or holds characters that a header cannot carry',
+    { where, remedy: 'check the variable named in apiKeyEnv for spaces and line ends' },
+  );
+};
+
 /**
  * Caller of one model behind an OpenAI-compatible `chat/completions`.
  * Throws `UsageWrong` for an address or a key that cannot be sent.
  */
 export const createChatCaller = (options: ChatCallerOptions): ChatCaller => {
   const { apiKey, model, profile, settings = {}, now = Date.now } = options;
-  if (apiKey !== null && !/^[\x21-\x7e]+$/.test(apiKey)) {
-    throw new TurnsweepError(
-      errorNames.usage,
-      'API key is empty or holds characters that a header cannot carry',
-      {
-        where: model,
-        remedy: 'check the variable named in apiKeyEnv for spaces and line ends',
-      },
-    );
-  }
+  checkKey(apiKey, model);
   const transport = createTransport({
     url: endpointUrl(options.baseUrl, 'chat/completions'),
     headers: apiKey === null ? {} : { authorization: `Bearer ${apiKey}` },
@@ -70,8 +71,7 @@ export const createChatCaller = (options: ChatCallerOptions): ChatCaller => {
 
   return {
     send,
-    complete: ({ messages, ...limits }) =>
-      send([messages.map(({ role, content }) => JSON.stringify({ role, content })).join(',')], limits),
+    complete: ({ messages, ...limits }) => send([textMessages(messages)], limits),
     close: () => transport.close(),
   };
 };

@@ -30,6 +30,8 @@ export interface ClipOnTheWire {
 export interface ChatProfile {
   /** Members of the body beside `model`, `messages` and those of a stream; `undefined` members are left out. */
   body(model: string, settings: LaneSettings, call: CallShape): Record<string, unknown>;
+  /** Members of `stream_options` beside `include_usage`. */
+  streamOptions?: Readonly<Record<string, unknown>>;
   /** The JSON of a clip's content parts: one object, or several with commas between. */
   clip(clip: ClipOnTheWire): JsonPiece[];
   /** `text-first`: the text parts of a message go before its clips. */

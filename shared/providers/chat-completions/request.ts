@@ -1,5 +1,5 @@
-import { type ClipForm, type ClipForms, usualMaxSide } from '../../domain/media.ts';
-import type { ClipCounts, ResolvedClip, ResolvedMessage, ResolvedPart } from '../../domain/request.ts';
+import { type ClipForms, sentParts } from '../../domain/media.ts';
+import type { ClipCounts, ResolvedMessage, ResolvedPart } from '../../domain/request.ts';
 import { errorNames, TurnsweepError } from '../../errors.ts';
 import type { ClipSource } from '../../ports/model-client.ts';
 import type { LaneSettings } from '../provider.ts';
@@ -12,7 +12,7 @@ export interface TextMessage {
 
 /** Everything of the body before the messages; the body ends with `]}`. */
 export const bodyHead = (
-  profile: Pick<ChatProfile, 'body'>,
+  profile: Pick<ChatProfile, 'body' | 'streamOptions'>,
   model: string,
   settings: LaneSettings,
   call: CallShape,
@@ -20,12 +20,16 @@ export const bodyHead = (
   const stream = settings.stream ?? true;
   const members = {
     stream: stream || undefined,
-    stream_options: stream ? { include_usage: true } : undefined,
+    stream_options: stream ? { include_usage: true, ...profile.streamOptions } : undefined,
     ...profile.body(model, settings, call),
     model,
   };
   return `${JSON.stringify(members).slice(0, -1)},"messages":[`;
 };
+
+/** Messages of text alone, as they go into a body. */
+export const textMessages = (messages: readonly TextMessage[]): string =>
+  messages.map(({ role, content }) => JSON.stringify({ role, content })).join(',');
 
 /** Messages of a frozen request: parts in their order, earlier replies as plain text. */
 export const mediaMessages = async (
@@ -65,56 +69,28 @@ const writeMessage = async (message: ResolvedMessage, loading: Loading): Promise
   ];
 };
 
-/** A part on the wire: text, or a clip whose sound may come from another clip of the message. */
-type SentPart = ResolvedPart & { sound?: ResolvedClip };
+type SentPart = ReturnType<typeof sentParts>[number];
 
 const orderedParts = (content: readonly ResolvedPart[], { forms, profile }: Loading): SentPart[] => {
-  const clips = content.filter((part): part is ResolvedClip => part.type !== 'text');
-  const sounds = clips.filter((clip) => clip.type === 'audio');
-  const pictures = clips.filter((clip) => clip.type === 'video');
-  const muxes = forms.mux && sounds.length > 0 && pictures.length > 0;
-  if (muxes && (sounds.length > 1 || pictures.length > 1)) {
-    throw new TurnsweepError(
-      errorNames.contractViolated,
-      'one video and one sound make a file, not several',
-      {
-        where: pictures[0]!.path,
-      },
-    );
-  }
-  const sent: SentPart[] = muxes
-    ? content
-        .filter((part) => part.type !== 'audio')
-        .map((part) => (part.type === 'video' ? { ...part, sound: sounds[0]! } : part))
-    : [...content];
+  const sent = sentParts(content, forms);
   if (profile.partOrder === 'frozen') return sent;
   return [...sent.filter((part) => part.type === 'text'), ...sent.filter((part) => part.type !== 'text')];
 };
 
-const writePart = async (part: SentPart, { clips, forms, fps, profile }: Loading): Promise<JsonPiece[]> => {
+const writePart = async (part: SentPart, { clips, fps, profile }: Loading): Promise<JsonPiece[]> => {
   if (part.type === 'text') return [`{"type":"text","text":${JSON.stringify(part.text)}}`];
-  const form = part.sound === undefined ? forms[part.type] : withSound(forms.video, part.sound);
-  const files = await clips.load(part, { form, inlineBytesAtMost: profile.inlineBytesAtMost });
+  const files = await clips.load(part.clip, {
+    form: part.form,
+    inlineBytesAtMost: profile.inlineBytesAtMost,
+  });
   for (const file of files) {
     if (file.type === 'inline' && (file.base64.length % 4 !== 0 || file.base64.startsWith('data:'))) {
-      throw new TurnsweepError(errorNames.contractViolated, 'clip is not bare base64', { where: part.path });
+      throw new TurnsweepError(errorNames.contractViolated, 'clip is not bare base64', {
+        where: part.clip.path,
+      });
     }
   }
   return profile.clip({ medium: part.type, files, fps: part.type === 'video' ? fps : null });
-};
-
-const withSound = (form: ClipForms['video'], sound: ResolvedClip): ClipForm => {
-  if (sound.sha256 === null) {
-    throw new TurnsweepError(errorNames.objectMissing, 'a clip without verified content cannot be sent', {
-      where: sound.path,
-    });
-  }
-  return {
-    kind: 'video-with-sound',
-    maxSide: form?.maxSide ?? usualMaxSide,
-    fps: form?.fps ?? null,
-    sound: { path: sound.path, sha256: sound.sha256 },
-  };
 };
 
 /** Neighbouring texts as one: fewer pieces to copy. */

@@ -177,7 +177,7 @@ const successOutcome = (reply: TransportReply, reading: Reading, context: ReplyC
   const { apiKey, now, profile } = context;
   const facts = factsOf(reply, reading, context);
   const { fault, text, finishReason } = reading;
-  const wait = retryAfterSeconds(reply.headers, now);
+  const wait = retryAfterSeconds(reply.headers, now, reply.status);
   const retry = (kind: ErrorKind, message: string) =>
     failedOutcome({ verdict: 'retry', kind }, cleanMessage(message, apiKey), facts, wait);
 
@@ -188,7 +188,9 @@ const successOutcome = (reply: TransportReply, reading: Reading, context: ReplyC
     return failedOutcome(verdict, line, facts, wait);
   }
   if (fault) return retry('invalid_response', `the server sent ${fault.malformed}`);
-  if (finishReason === null) {
+  // DashScope cuts a reply at its own time limit and says so only in this header.
+  const partial = headerText(reply.headers, 'x-dashscope-partialresponse') === 'true';
+  if (finishReason === null && !partial) {
     return retry('incomplete_stream', 'the reply ended without a finish reason');
   }
   // SGLang ends a reply with `abort` when it gave up on it.
@@ -197,13 +199,12 @@ const successOutcome = (reply: TransportReply, reading: Reading, context: ReplyC
     const message = cleanMessage(`the model refused: ${reading.refusal}`, apiKey);
     return { status: 'refused', kind: 'provider_refusal', message, ...facts };
   }
-  // DashScope cuts a reply at its own time limit and says so only in this header.
-  const partial = headerText(reply.headers, 'x-dashscope-partialresponse') === 'true';
-  if (finishReason === 'length' || (partial && finishReason === 'stop'))
+  if (finishReason === 'length' || finishReason === null || (partial && finishReason === 'stop'))
     return { status: 'length', text, ...facts };
   if (finishReason !== 'stop') {
     const message = cleanMessage(`the reply ended with finish reason ${finishReason}`, apiKey);
-    return { status: 'failed', kind: finishKind(finishReason), message, ...facts };
+    const status = finishReason === 'content_filter' ? 'refused' : 'failed';
+    return { status, kind: finishKind(finishReason), message, ...facts };
   }
   if (text.trim() === '') return retry('empty_response', 'the reply has no text');
   return { status: 'ok', text, ...facts };
@@ -230,7 +231,7 @@ export const replyOutcome = (reply: TransportReply, context: ReplyContext): Call
       : verdictOf({ status, codes: error?.codes ?? [], message: said }, context.profile.rules),
     message,
     facts,
-    retryAfterSeconds(headers, context.now),
+    retryAfterSeconds(headers, context.now, status),
   );
 };
 

@@ -1,7 +1,8 @@
 import type { Capabilities } from '../../domain/capabilities.ts';
 import { asTheyAre } from '../../domain/media.ts';
 import { createChatProvider } from '../chat-completions/chat-provider.ts';
-import { bareBase64, type ChatProfile, clipUrl } from '../chat-completions/profile.ts';
+import { inputAudio, urlPart } from '../chat-completions/clip-parts.ts';
+import type { ChatProfile } from '../chat-completions/profile.ts';
 import { readUsage } from '../chat-completions/usage.ts';
 
 /** What every server that copies OpenAI's `chat/completions` is expected to take. */
@@ -14,10 +15,7 @@ export const commonProfile: ChatProfile = {
     reasoning_effort: call.reasoningEffort ?? settings.reasoningEffort,
     response_format: call.responseFormat,
   }),
-  clip: ({ medium, files }) =>
-    medium === 'audio'
-      ? ['{"type":"input_audio","input_audio":{"data":"', bareBase64(files[0]!), '","format":"wav"}}']
-      : ['{"type":"video_url","video_url":{"url":"', ...clipUrl(files[0]!), '"}}'],
+  clip: ({ medium, files }) => (medium === 'audio' ? inputAudio(files[0]!) : urlPart('video_url', files[0]!)),
   partOrder: 'frozen',
   rules: [],
   readUsage,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ClientPorts, LaneConnection } from '../../../shared/providers/provider.ts';
-import { createModelClient } from '../../../shared/providers/registry.ts';
+import { createModelClient, providers } from '../../../shared/providers/registry.ts';
 import { startRawServer } from './raw-server.ts';
 
 const lane = (more: Partial<LaneConnection> = {}): LaneConnection => ({
@@ -28,6 +28,8 @@ describe('createModelClient', () => {
     ['openai', 'max_completion_tokens'],
     ['openai-compatible', 'max_tokens'],
     ['vllm', 'max_tokens'],
+    ['sglang', 'max_tokens'],
+    ['llamacpp', 'max_tokens'],
   ])('%s names its cap %s', async (provider, member) => {
     const server = await startRawServer((socket) => socket.destroy());
     const client = createModelClient(lane({ provider, baseUrl: server.url }), ports());
@@ -54,7 +56,7 @@ describe('createModelClient', () => {
   it.each([
     [
       { provider: 'telepathy' },
-      'provider telepathy is not supported (m); use one of openai, openai-compatible, vllm, recorded',
+      `provider telepathy is not supported (m); use one of ${providers.join(', ')}`,
     ],
     [{ baseUrl: null }, 'provider openai-compatible needs baseUrl (m)'],
     [{ provider: 'recorded' }, 'provider recorded needs a recording (m)'],

@@ -49,8 +49,46 @@ describe('retryAfterSeconds', () => {
     ['an exponent', { 'retry-after': '1e9' }, null],
     ['nothing', {}, null],
     ['an empty text', { 'retry-after': '' }, null],
+    ['an allowance of tokens', { 'x-ratelimit-reset-tokens': '1m2.5s' }, 62.5],
+    ['an allowance in milliseconds', { 'x-ratelimit-reset-tokens': '6ms' }, 0.006],
+    ['an allowance of requests', { 'x-ratelimit-reset-requests': '1m30s' }, 90],
+    [
+      'the longer of two that are spent',
+      {
+        'x-ratelimit-reset-tokens': '2s',
+        'x-ratelimit-reset-requests': '12s',
+        'x-ratelimit-remaining-requests': '0',
+      },
+      12,
+    ],
+    [
+      'no allowance of requests of which some are left',
+      {
+        'x-ratelimit-reset-tokens': '2s',
+        'x-ratelimit-reset-requests': '4m12s',
+        'x-ratelimit-remaining-requests': '59',
+      },
+      2,
+    ],
+    ['a wish before an allowance', { 'retry-after': '9', 'x-ratelimit-reset-tokens': '2s' }, 9],
+    [
+      'an allowance behind a wish that is nonsense',
+      { 'retry-after': '-1', 'x-ratelimit-reset-tokens': '2s' },
+      2,
+    ],
+    ['no allowance of a day', { 'x-ratelimit-reset-requests': '7h12m0s' }, null],
+    ['an allowance of the longest wait', { 'x-ratelimit-reset-requests': '5m0s' }, 300],
+    ['no allowance in words', { 'x-ratelimit-reset-tokens': 'soon' }, null],
+    ['no allowance without unit', { 'x-ratelimit-reset-tokens': '60' }, null],
+    ['no negative allowance', { 'x-ratelimit-reset-tokens': '-5s' }, null],
+    ['no empty allowance', { 'x-ratelimit-reset-tokens': '' }, null],
   ])('reads %s', (_name, headers, seconds) => {
     expect(retryAfterSeconds(headers, now)).toBe(seconds);
+  });
+
+  it('takes an allowance for a wish to wait on a 429 only', () => {
+    expect(retryAfterSeconds({ 'x-ratelimit-reset-tokens': '2s' }, now, 503)).toBeNull();
+    expect(retryAfterSeconds({ 'retry-after': '2' }, now, 503)).toBe(2);
   });
 });
 

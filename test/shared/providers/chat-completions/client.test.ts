@@ -181,7 +181,7 @@ describe('faults of a real server', () => {
     ['no_finish_reason', 'retry', 'incomplete_stream'],
     ['empty', 'retry', 'empty_response'],
     ['length', 'length', null],
-    ['content_filter', 'failed', 'finish_content_filter'],
+    ['content_filter', 'refused', 'finish_content_filter'],
     ['refusal', 'refused', 'provider_refusal'],
     ['bad_json', 'retry', 'invalid_response'],
     ['html_200', 'retry', 'invalid_response'],

@@ -113,7 +113,7 @@ describe('whole replies', () => {
     ['a number as content', message(5), 'retry', 'invalid_response'],
     ['length', message('A red', 'length'), 'length', null],
     ['length without text', message(null, 'length'), 'length', null],
-    ['content filter', message('A red', 'content_filter'), 'failed', 'finish_content_filter'],
+    ['content filter', message('A red', 'content_filter'), 'refused', 'finish_content_filter'],
     ['tool calls', message(null, 'tool_calls'), 'failed', 'finish_tool_calls'],
     ['an unknown finish', message('A', 'Repetition Truncation!'), 'failed', 'finish_repetition_truncation'],
     ['abort', message('A red', 'abort'), 'retry', 'incomplete_stream'],
@@ -256,7 +256,7 @@ describe('streams', () => {
     [
       'content filter',
       [delta('A red '), delta('', 'content_filter'), done],
-      'failed',
+      'refused',
       'finish_content_filter',
     ],
     ['abort', [delta('A red '), delta('', 'abort'), done], 'retry', 'incomplete_stream'],
