@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { providerNames } from '../mock/dialects/dialect.ts';
 import { cancel, download, pause, redrive, resume } from './commands/aws-operations.ts';
 import { demo } from './commands/demo.ts';
 import { exportRun } from './commands/export.ts';
@@ -20,6 +21,12 @@ const taskLimit = wholeNumber(999_999_999);
 /** As in the sweep file. */
 const jobLimit = wholeNumber(10_000);
 const portNumber = wholeNumber(65_535);
+
+const positiveNumber = (text: string): number => {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isFinite(value) && value > 0) return value;
+  throw new InvalidArgumentError('give a number above 0.');
+};
 
 const collect = (text: string, earlier: string[] | undefined): string[] => [...(earlier ?? []), text];
 
@@ -60,6 +67,10 @@ export const buildProgram = (): Command => {
     .option('--limit <n>', 'only the first n tasks of the selection', taskLimit)
     .option('-j, --jobs <n>', 'calls in flight per lane, instead of maxInFlight', jobLimit)
     .option('--reviews <dir>', 'folder of reviews shared between runs (default: inside the output folder)')
+    .option(
+      '--media <dir>',
+      'folder of what is made of clips, shared between runs (default: inside the output folder)',
+    )
     .option('--json', 'progress and result as JSON lines')
     .action(ends(run));
   command(
@@ -105,6 +116,8 @@ export const buildProgram = (): Command => {
   command('mock', 'fake provider for tries, tests and benchmarks')
     .option('--port <p>', 'port (default: any free one)', portNumber)
     .option('--scenario <file>', 'what it answers, how fast and with which faults')
+    .addOption(new Option('--provider <name>', 'provider whose dialect it speaks').choices(providerNames))
+    .option('--time-scale <x>', 'real seconds for one second that it waits (default: 1)', positiveNumber)
     .action(ends(mock));
   command('demo', 'sweep the example benchmark over HTTP against simulated models')
     .option('--out <dir>', 'output folder (default: a new folder under runs/)')

@@ -8,11 +8,11 @@ export type FingerprintMessage =
 
 export type FingerprintPart =
   | { type: 'text'; text: string }
-  | { type: 'audio' | 'video'; sha256: string | null };
+  | { type: 'audio' | 'video' | 'image' | 'frames'; sha256: string | null };
 
 /**
  * What the user turns of a request show, as SHA-256 in hex: of the compact JSON array of user turns, each an array of
- * its parts in order, each part `["text", text]`, `["audio", sha256 of the bytes]` or `["video", sha256 of the bytes]`.
+ * its parts in order, each part `["text", text]`, `["audio", sha256 of the bytes]` or the like for other media.
  * Replies of the model and system messages are left out, so that a script can name a request without knowing them.
  * Throws `UsageWrong` for a clip whose hash is not known.
  */

@@ -4,6 +4,8 @@ import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
 import type { Problem } from '../shared/errors.ts';
 import { errorNames, ProblemsFound, TurnsweepError } from '../shared/errors.ts';
+import { batchPlan } from './batches.ts';
+import { isOutcomeId } from './faults.ts';
 
 const faultKinds = [
   'reset',
@@ -24,7 +26,12 @@ const faultKinds = [
 
 const fault = z
   .strictObject({
-    kind: z.union([z.enum(faultKinds), z.string().regex(/^http_[345]\d\d$/, 'unknown kind of fault')]),
+    kind: z.union([
+      z.enum(faultKinds),
+      z
+        .string()
+        .refine((kind) => /^http_[345]\d\d$/.test(kind) || isOutcomeId(kind), 'unknown kind of fault'),
+    ]),
     /** Share of the attempts that meet the fault, drawn by a seeded hash. */
     rate: z.number().min(0).max(1).optional(),
     /** The fault meets the first n attempts of every request. */
@@ -45,6 +52,8 @@ const model = z.strictObject({
   reply: z.union([
     z.strictObject({ text: z.string().min(1) }),
     z.strictObject({ echo: z.literal(true) }),
+    /** What the server understood of the request: `turns=2;media=video,audio;sha=<8 hex digits>`. */
+    z.strictObject({ digest: z.literal(true) }),
     z.strictObject({ table: z.string().min(1), fallback: z.string().min(1).optional() }),
     z.strictObject({ judge: z.literal('aliases') }),
   ]),
@@ -73,6 +82,8 @@ const scenario = z.strictObject({
   seed: z.number().int().default(0),
   /** By name on the wire; `*` stands for every other name. */
   models: z.record(z.string(), model),
+  /** What becomes of batches. */
+  batch: batchPlan.optional(),
 });
 export type Scenario = z.infer<typeof scenario>;
 /** A scenario as people write it, defaults left out. */
