@@ -14,12 +14,19 @@ const machines = path.join(import.meta.dirname, '..', '..', 'state-machines');
 export interface Substitutions {
   sweep:
     | 'PlanSweepFunction'
+    | 'PrepareMediaFunction'
     | 'StopLaneFunction'
     | 'Bucket'
     | 'ViewGroupStateMachine'
     | 'JudgingStateMachine';
   'view-group': 'ExcludeRequestFunction';
-  judging: 'PlanJudgingFunction' | 'AggregateRunFunction' | 'PublishReportFunction' | 'Bucket';
+  judging:
+    | 'PlanJudgingFunction'
+    | 'SubmitJudgeBatchFunction'
+    | 'PollJudgeBatchFunction'
+    | 'AggregateRunFunction'
+    | 'PublishReportFunction'
+    | 'Bucket';
 }
 export type MachineName = keyof Substitutions;
 

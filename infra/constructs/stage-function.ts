@@ -1,7 +1,7 @@
 import path from 'node:path';
-import { Duration, RemovalPolicy } from 'aws-cdk-lib';
+import { Duration, RemovalPolicy, Size } from 'aws-cdk-lib';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
-import { Architecture, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda';
+import { Architecture, type ILayerVersion, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda';
 import { NodejsFunction, OutputFormat, SourceMapMode } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
@@ -23,6 +23,7 @@ export interface StageFunctionProps {
   variables: StageVariables;
   /** All that the role may do besides writing its log and traces. */
   statements: readonly PolicyStatement[];
+  layers?: ILayerVersion[];
 }
 
 /** `plan-sweep` → `PlanSweep`: one name for one thing everywhere. */
@@ -61,6 +62,8 @@ export const createStageFunction = (scope: Construct, props: StageFunctionProps)
     runtime: Runtime.NODEJS_24_X,
     architecture: Architecture.ARM_64,
     memorySize: stageSizes[stage].memoryMb,
+    ephemeralStorageSize: Size.mebibytes(stageSizes[stage].diskMb ?? 512),
+    layers: props.layers,
     timeout: Duration.seconds(props.timeoutSeconds),
     environment: { ...props.variables, NODE_OPTIONS: '--enable-source-maps' },
     awsSdkConnectionReuse: false,

@@ -7,6 +7,7 @@ import type { z } from 'zod';
 import type { Benchmark } from '../../benchmarks/benchmark.ts';
 import { benchmarkOf } from '../../benchmarks/registry.ts';
 import {
+  type JudgeAssignment,
   type JudgeSettings,
   judgeAssignment,
   type LaneContract,
@@ -22,37 +23,52 @@ import {
   type LaneWorkers,
   type TurnOutcome,
 } from '../../contracts/stage-messages.ts';
+import type { Capabilities } from '../../domain/capabilities.ts';
+import type { ClipForms } from '../../domain/media.ts';
 import { keys } from '../../keys.ts';
 import { judgeDimension, metricNames, metricNamespace } from '../../metric-names.ts';
 import {
   deployedName,
   jobDefinitionName,
+  judgeAccount,
+  laneAccount,
   laneQueue,
   queueResourceName,
   queueUrlOf,
   runAccount,
   secretResourceName,
 } from '../../naming.ts';
+import type { CallGate } from '../../ports/call-gate.ts';
 import type { ChatCaller } from '../../ports/chat-caller.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Ledger } from '../../ports/ledger.ts';
+import type { MediaTool } from '../../ports/media-tool.ts';
 import type { ModelClient } from '../../ports/model-client.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
 import type { Random } from '../../ports/random.ts';
 import type { StageQueue } from '../../ports/stage-queue.ts';
 import type { Workflow } from '../../ports/workflow.ts';
-import { createChatCallerFor, createModelClient } from '../../providers/registry.ts';
+import {
+  createChatBatchFor,
+  createChatCallerFor,
+  createModelClient,
+  providerOf,
+} from '../../providers/registry.ts';
 import { type StageName, scopes } from '../../scopes.ts';
 import { openAccounts } from '../../stages/budget.ts';
+import { createSharedHoldGate } from '../../stages/call-gate.ts';
 import { createClipSource } from '../../stages/clip-source.ts';
+import type { JudgeBatchAtWork, JudgeBatchPorts } from '../../stages/judge-batches.ts';
 import { type BatchResponse, createQueueStage, type QueueEvent } from '../../stages/queue-stage.ts';
 import { loadRun } from '../../stages/run-context.ts';
 import { objectDamaged, readStored } from '../../stages/stored-json.ts';
+import { createFfmpegMediaTool } from '../local/ffmpeg-media-tool.ts';
 import { scopeObjectStore } from '../local/scoped-object-store.ts';
 import { createSystemClock } from '../local/system-clock.ts';
 import { createDynamodbLedger } from './dynamodb-ledger.ts';
 import { createEmfMetrics } from './emf-metrics.ts';
 import { createS3ObjectStore } from './s3-object-store.ts';
+import { createS3Presigner } from './s3-presigner.ts';
 import { createSecretsManagerSecrets } from './secrets-manager-secrets.ts';
 import { createSqsStageQueue } from './sqs-stage-queue.ts';
 import { createStepFunctionsWorkflow } from './step-functions-workflow.ts';
@@ -74,6 +90,8 @@ const recordingMs = 15_000;
 const settingsKeptMs = 300_000;
 /** Encoded clips in a small function's memory. */
 const clipCacheBytes = 24 * 1024 * 1024;
+/** Clips made at the same time: a function each, a small part of what an account may have at work. */
+const clipsAtOnce = 20;
 
 const environment = stageEnvironment.parse(process.env);
 const clock: Clock = createSystemClock();
@@ -88,13 +106,9 @@ const once = <T>(make: () => T): (() => T) => {
     return made.value;
   };
 };
-const bucket = once(() =>
-  createS3ObjectStore({
-    // An endpoint of one's own (an emulator, a private link) has no names for single buckets.
-    client: new S3Client({ forcePathStyle: process.env.AWS_ENDPOINT_URL !== undefined }),
-    bucket: environment.TURNSWEEP_BUCKET,
-  }),
-);
+// An endpoint of one's own (an emulator, a private link) has no names for single buckets.
+const s3 = once(() => new S3Client({ forcePathStyle: process.env.AWS_ENDPOINT_URL !== undefined }));
+const bucket = once(() => createS3ObjectStore({ client: s3(), bucket: environment.TURNSWEEP_BUCKET }));
 const ledgerTable = once(() =>
   createDynamodbLedger({ client: new DynamoDBClient(), table: environment.TURNSWEEP_LEDGER_TABLE, clock }),
 );
@@ -136,7 +150,13 @@ const workersOf = (run: string, lane: string): LaneWorkers | null => {
     jobDefinition: jobDefinitionName(environment.TURNSWEEP_DEPLOYMENT, lane),
   };
 };
-const sweepPlanningPorts = { ...planningPorts, workersOf };
+// A function, so that providers stay out of the bundles of stages that plan no sweep.
+const sweepPlanningPorts = () => ({
+  ...planningPorts,
+  workersOf,
+  clipFormsOf: (lane: LaneContract): ClipForms => providerOf(lane.provider, lane.id).clipForms(lane),
+  clipsAtOnce,
+});
 
 /** Handler of a stage that Step Functions invokes. */
 export const taskHandler = <Extra extends object, Result>(
@@ -147,16 +167,31 @@ export const taskHandler = <Extra extends object, Result>(
 
 /** The planner of a sweep also sets what the run and its lanes may spend, before anything is asked. */
 export const planSweepHandler = <Result>(
-  create: (ports: { store: ObjectStore } & typeof sweepPlanningPorts) => (input: unknown) => Promise<Result>,
+  create: (
+    ports: { store: ObjectStore } & ReturnType<typeof sweepPlanningPorts>,
+  ) => (input: unknown) => Promise<Result>,
 ): ((input: { run: string }) => Promise<Result>) => {
   const store = storeOf('plan-sweep');
-  const plan = create({ store, ...sweepPlanningPorts });
+  const plan = create({ store, ...sweepPlanningPorts() });
   return async (input) => {
     const { settings } = await loadRun(store, input.run);
     await openAccounts(ledgerTable(), settings);
     return plan(input);
   };
 };
+
+/** The stage that makes clips. Each look into a file and each conversion has less than half of the function's time. */
+export const prepareMediaHandler = <Result>(
+  create: (ports: { store: ObjectStore; tool: MediaTool }) => (input: unknown) => Promise<Result>,
+): ((input: unknown) => Promise<Result>) =>
+  create({
+    store: storeOf('prepare-media'),
+    tool: createFfmpegMediaTool({
+      ffmpeg: process.env.TURNSWEEP_FFMPEG || null,
+      remedy: 'run scripts/build-media-layer.sh and deploy again: the function has no layer with ffmpeg',
+      deadlineSeconds: Math.floor(environment.TURNSWEEP_TIMEOUT_SECONDS * 0.45),
+    }),
+  });
 
 /** The stage that starts sweeps: the state machine's name is its own affair. */
 export const startSweepHandler = <Result>(
@@ -212,17 +247,23 @@ const keptFor = <Made>(
   };
 };
 
+/** Instances share no memory: how many there are is the mapping's affair, when nobody may call is in the ledger. */
+const holdGate = (name: string): CallGate => createSharedHoldGate({ ledger: ledgerTable(), name, clock });
+
 /** A lane as the generating stage needs it. */
 interface LaneAtWork {
   contract: LaneContract;
   settings: LaneRunSettings;
   client: ModelClient;
+  media: { forms: ClipForms; capabilities: Capabilities };
+  gate?: CallGate;
   hasBudget: boolean;
 }
 
 /** `maxInFlight` messages are at work at a time, each with one call. */
 const openLane = (store: ObjectStore, maxInFlight: number) => {
-  const clips = createClipSource(store, clipCacheBytes);
+  const urlOf = createS3Presigner({ client: s3(), bucket: environment.TURNSWEEP_BUCKET });
+  const clips = createClipSource({ store, urlOf, cacheBytes: clipCacheBytes });
   return async (run?: string, laneId?: string): Promise<LaneAtWork> => {
     const context = await loadRun(store, run!);
     const contract = context.contract.lanes.find((lane) => lane.id === laneId)!;
@@ -239,9 +280,11 @@ const openLane = (store: ObjectStore, maxInFlight: number) => {
           : null,
       },
     );
+    const provider = providerOf(contract.provider, contract.id);
     return {
       contract,
       client,
+      media: { forms: provider.clipForms(contract), capabilities: provider.capabilities(contract.model) },
       settings: { ...settings, deadlineSeconds: callSeconds(settings.deadlineSeconds) },
       hasBudget: context.settings.budgetMicroUsd !== null || settings.budgetMicroUsd !== null,
     };
@@ -336,7 +379,7 @@ export const generateTurnsHandler = (create: CreateGenerateTurns): DeliveryHandl
     laneAtWork: async (run, lane) => {
       const atWork = await lanes.get(run, lane);
       deadlineSeconds = atWork.settings.deadlineSeconds;
-      return atWork;
+      return { ...atWork, gate: holdGate(laneAccount(run, lane)) };
     },
     hasTimeLeft: () =>
       invocation !== null && invocation.getRemainingTimeInMillis() > deadlineSeconds * 1000 + recordingMs,
@@ -388,25 +431,65 @@ interface JudgeAtWork {
   settings: JudgeSettings;
   caller: ChatCaller;
   prompts: Benchmark['judge'];
+  gate?: CallGate;
   hasBudget: boolean;
 }
+
+const readAssignment = async (store: ObjectStore, run: string): Promise<JudgeAssignment> => {
+  const key = keys.judging.judge(run);
+  const assignment = await readStored(store, key, judgeAssignment);
+  if (assignment === null) throw objectDamaged(key, 'it is gone');
+  return assignment;
+};
 
 const openJudge =
   (store: ObjectStore) =>
   async (run?: string): Promise<JudgeAtWork> => {
-    const key = keys.judging.judge(run!);
-    const assignment = await readStored(store, key, judgeAssignment);
-    if (assignment === null) throw objectDamaged(key, 'it is gone');
+    const assignment = await readAssignment(store, run!);
     const { settings } = assignment;
     return {
       judge: assignment.judge,
       settings: { ...settings, deadlineSeconds: callSeconds(settings.deadlineSeconds) },
       caller: createChatCallerFor({ ...settings, maxInFlight: 1 }, await keyOf(settings.apiKeyEnv)),
+      gate: holdGate(judgeAccount(run!)),
       prompts: benchmarkOf(assignment.benchmarkKind).judge,
       // Whether the run has a limit is not for this stage to read; the ledger knows, and says yes where it has none.
       hasBudget: true,
     };
   };
+
+/** Handler of a stage that talks to the judge's batch interface. It knows as little as the one that calls the judge. */
+export const judgeBatchHandler = <Result>(
+  stage: StageName,
+  create: (ports: JudgeBatchPorts) => (input: unknown) => Promise<Result>,
+): ((input: unknown) => Promise<Result>) => {
+  const store = storeOf(stage);
+  const openBatch = async (run: string): Promise<JudgeBatchAtWork> => {
+    const { judge, settings, benchmarkKind } = await readAssignment(store, run);
+    const batch = createChatBatchFor(settings, await keyOf(settings.apiKeyEnv));
+    return { judge, settings, batch, prompts: benchmarkOf(benchmarkKind).judge, hasBudget: true };
+  };
+  return async (input) => {
+    // Anew each time: these stages are called once in minutes, and a changed key is wanted.
+    let opened: Promise<JudgeBatchAtWork> | null = null;
+    const core = create({
+      store,
+      ledger: ledgerTable(),
+      clock,
+      random,
+      judgeBatchAtWork: (run) => {
+        opened ??= openBatch(run);
+        return opened;
+      },
+      onCall: ({ run: _, ...called }) => countCall(judgeDimension, called),
+    });
+    try {
+      return await core(input);
+    } finally {
+      await (opened as Promise<JudgeBatchAtWork> | null)?.then(({ batch }) => batch.close());
+    }
+  };
+};
 
 /** The share of the run's money that is spent or reserved, for the alarm that comes before the end. */
 const noteBudget = async (run: string): Promise<void> => {
