@@ -45,7 +45,7 @@ const startMock = async () => {
   );
   const mock = run(['cli/main.ts', 'mock', '--scenario', scenario]);
   while (!mock.output().includes('http')) await new Promise((resolve) => setTimeout(resolve, 50));
-  return { stop: () => mock.child.kill('SIGTERM'), url: /http:\S+/.exec(mock.output())![0] };
+  return { stop: () => mock.child.kill('SIGTERM'), url: /http:[^\s;]+/.exec(mock.output())![0] };
 };
 
 const measure = async (sweep: string, out: string) => {

@@ -1,3 +1,5 @@
+import type { CallOutcome } from './outcome.ts';
+
 export interface Backoff {
   baseSeconds: number;
   maxSeconds: number;
@@ -23,3 +25,10 @@ export const waitBeforeRetrySeconds = (
   const ceiling = Math.min(backoff.maxSeconds, backoff.baseSeconds * 2 ** (attempt - 1));
   return Math.ceil(random * ceiling);
 };
+
+export type StoppingOutcome = Extract<CallOutcome, { status: 'stop_lane' | 'retry' }>;
+
+/** True where no further call can succeed for now: the lane, or the judge, stops with this outcome's message. */
+export const stopsLane = (outcome: CallOutcome): boolean =>
+  outcome.status === 'stop_lane' ||
+  (outcome.status === 'retry' && asksToWaitTooLong(outcome.retryAfterSeconds));

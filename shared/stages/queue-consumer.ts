@@ -2,10 +2,17 @@ import type { Clock } from '../ports/clock.ts';
 import type { ReceivedMessage, StageQueue } from '../ports/stage-queue.ts';
 import type { BatchResponse, QueueEvent } from './queue-stage.ts';
 
+/** How many messages may be at work, where that changes. */
+export interface Concurrency {
+  allowed(): number;
+  /** Asks to be told whenever more are allowed than before. */
+  onGrowth(wake: () => void): void;
+}
+
 export interface QueueConsumerOptions {
   queue: StageQueue;
-  /** Messages at work at once. */
-  concurrency: number;
+  /** Messages at work at once. Where fewer are allowed than are at work, these end and no other begins. */
+  concurrency: number | Concurrency;
   handler: (event: QueueEvent) => Promise<BatchResponse>;
   /** Told about what ended the consumer: the queue, or a handler that threw. */
   onFault: (error: unknown) => void;
@@ -46,6 +53,9 @@ export const startQueueConsumer = (options: QueueConsumerOptions): QueueConsumer
   const over = new AbortController();
   let freed = Promise.withResolvers<void>();
   let isDraining = false;
+  const { concurrency } = options;
+  const allowed = typeof concurrency === 'number' ? () => concurrency : concurrency.allowed;
+  if (typeof concurrency !== 'number') concurrency.onGrowth(() => freed.resolve());
 
   const fault = (error: unknown) => {
     isDraining = true;
@@ -88,8 +98,8 @@ export const startQueueConsumer = (options: QueueConsumerOptions): QueueConsumer
   const consume = async (): Promise<void> => {
     let busyAtMs = clock.monotonic();
     while (!isDraining) {
-      const free = options.concurrency - running.size;
-      if (free === 0) {
+      const free = allowed() - running.size;
+      if (free <= 0) {
         freed = Promise.withResolvers();
         await freed.promise;
         continue;

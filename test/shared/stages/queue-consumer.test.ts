@@ -43,6 +43,46 @@ describe('a queue consumer', () => {
     expect(await queue.depth()).toEqual({ visible: 1, hidden: 2, dead: 0 });
   });
 
+  it('follows a number of messages that changes: takes more at once when it grows, none while too many are at work', async () => {
+    let [allowed, wake] = [1, () => {}];
+    const { clock, atWork, bodies, send } = consumerUnderTest({
+      concurrency: {
+        allowed: () => allowed,
+        onGrowth: (told) => {
+          wake = told;
+        },
+      },
+    });
+    const change = async (to: number) => {
+      const grows = to > allowed;
+      allowed = to;
+      if (grows) wake();
+      await clock.advance(0);
+      return bodies().length;
+    };
+    const end = async (index: number) => {
+      atWork[index]!.end(done);
+      await clock.advance(0);
+      return bodies().length;
+    };
+    await send('a', 'b', 'c', 'd', 'e', 'f');
+    await clock.advance(0);
+
+    const counts = [
+      bodies().length,
+      await change(4),
+      await change(2),
+      await end(0),
+      await end(1),
+      await end(2),
+    ];
+    counts.push(await change(0), await end(3), await change(1));
+
+    // Begun so far: one; four; none more while 3 and 2 are at work; one more when there is one; none while it is 0.
+    expect(counts).toEqual([1, 4, 4, 4, 4, 5, 5, 5, 5]);
+    expect(await end(4)).toBe(6);
+  });
+
   it('keeps a message hidden while it is at work, and only then', async () => {
     const { clock, queue, atWork, bodies, send } = consumerUnderTest({ hiddenSeconds: 9 });
     await send('long');
