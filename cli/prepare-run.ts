@@ -7,6 +7,9 @@ import type { SweepFile } from '../shared/contracts/sweep-file.ts';
 import { errorNames, type Problem, ProblemsFound, TurnsweepError } from '../shared/errors.ts';
 import { canonicalJson, runId, sha256 } from '../shared/naming.ts';
 import { recordingProblems } from '../shared/providers/recorded/client.ts';
+import { usualBaseUrlOf } from '../shared/providers/registry.ts';
+import { laneMisfits } from './lane-misfits.ts';
+import { priceOf, withProjections } from './lane-prices.ts';
 import { openRelease, type ReleaseFiles } from './release-files.ts';
 
 /** A sweep that has been read and checked whole; nothing has been written or called yet. */
@@ -28,10 +31,8 @@ export interface PreparedRun {
 
 const microUsd = (usd: number): number => Math.round(usd * 1e6);
 
-const defaultOpenAiUrl = 'https://api.openai.com/v1';
-
 const endpoint = (entry: { provider: string; baseUrl?: string | undefined }): string | null =>
-  entry.baseUrl?.replace(/\/+$/, '') ?? (entry.provider === 'openai' ? defaultOpenAiUrl : null);
+  entry.baseUrl?.replace(/\/+$/, '') ?? usualBaseUrlOf(entry.provider);
 
 /** `release` counts from the sweep file's folder; from the working folder where it is not there. */
 const releaseDirectory = (sweepPath: string, release: string): string => {
@@ -70,7 +71,11 @@ const throwProblems = (what: string, problems: readonly Problem[]): void => {
 export const prepareRun = async (
   sweep: SweepFile,
   sweepPath: string,
-  options: { limit: number | null },
+  options: {
+    limit: number | null;
+    /** Whether providers can fetch clips from where the run will be; left out: not known yet. */
+    givesUrls?: boolean;
+  },
 ): Promise<PreparedRun> => {
   const benchmark = benchmarkOf(sweep.benchmark.kind);
   const release = await openRelease(releaseDirectory(sweepPath, sweep.benchmark.release));
@@ -114,6 +119,16 @@ export const prepareRun = async (
   const media = sweep.benchmark.verifyMedia
     ? await verifyMedia(sweep, benchmark, read.inputs, plans, release, problems)
     : null;
+  let largestClipBytes = media === null ? null : 0;
+  for (const file of media?.keys() ?? []) {
+    largestClipBytes = Math.max(largestClipBytes!, await release.bytes(file));
+  }
+  problems.push(
+    ...laneMisfits(sweep, plans, benchmark, read.inputs, {
+      largestClipBytes,
+      givesUrls: options.givesUrls,
+    }).map((message) => ({ file: sweepPath, line: null, message })),
+  );
   const recordings = new Map<string, string>();
   const recordingHashes = new Map<string, string>();
   const checked = new Set<string>();
@@ -164,11 +179,20 @@ export const prepareRun = async (
   };
   const contractHash = sha256(canonicalJson(contract));
   const run = runId(sweep.name, contractHash);
+  const timeUtc = new Date().toISOString();
+  const settings = await withProjections(settingsOf(sweep, run, selection.taskIds, timeUtc), {
+    lanes: contract.lanes,
+    plans,
+    frozenRequest: (requestId) => benchmark.frozenRequest(read.inputs, requestId),
+    media,
+    release,
+    timeUtc,
+  });
   return {
     contract,
     contractHash,
     run,
-    settings: settingsOf(sweep, run, selection.taskIds),
+    settings,
     benchmark,
     inputs: read.inputs,
     release,
@@ -233,7 +257,7 @@ const verifyMedia = async (
   return media;
 };
 
-const settingsOf = (sweep: SweepFile, run: string, taskIds: string[]): RunSettings => ({
+const settingsOf = (sweep: SweepFile, run: string, taskIds: string[], timeUtc: string): RunSettings => ({
   v: 1,
   run,
   seed: sweep.seed,
@@ -246,9 +270,10 @@ const settingsOf = (sweep: SweepFile, run: string, taskIds: string[]): RunSettin
     apiKeyEnv: lane.apiKeyEnv ?? null,
     attempts: lane.attempts,
     maxInFlight: lane.maxInFlight,
+    limits: lane.limits,
     deadlineSeconds: lane.deadlineSeconds,
     backoff: lane.backoff,
-    price: lane.price ?? null,
+    price: priceOf({ ...lane, baseUrl: endpoint(lane) }, timeUtc).price,
     budgetMicroUsd: lane.budget === undefined ? null : microUsd(lane.budget.usd),
   })),
   judge:
@@ -264,8 +289,10 @@ const settingsOf = (sweep: SweepFile, run: string, taskIds: string[]): RunSettin
           maxTokens: sweep.judge.maxTokens,
           attempts: sweep.judge.attempts,
           maxInFlight: sweep.judge.maxInFlight,
+          limits: sweep.judge.limits,
           deadlineSeconds: sweep.judge.deadlineSeconds,
           backoff: sweep.judge.backoff,
-          price: sweep.judge.price ?? null,
+          price: priceOf({ ...sweep.judge, baseUrl: endpoint(sweep.judge) }, timeUtc).price,
+          batch: sweep.judge.batch ? { poll: sweep.judge.batchPoll } : null,
         },
 });

@@ -13,6 +13,9 @@ const retriesText = (retries: Record<string, number>): string =>
     .map(([kind, times]) => `${kind}×${times}`)
     .join(' ');
 
+const clockText = (seconds: number): string =>
+  `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+
 const laneText = (lane: LaneProgress, elapsedSeconds: number): string => {
   const rate = elapsedSeconds > 0 ? lane.calls / elapsedSeconds : 0;
   const facts = [
@@ -22,6 +25,10 @@ const laneText = (lane: LaneProgress, elapsedSeconds: number): string => {
     `${lane.calls} calls`,
     `${rate.toFixed(rate < 10 ? 1 : 0)}/s`,
     retriesText(lane.retries),
+    ...(lane.rate !== null && lane.rate.episodes > 0 ? [`limit ${lane.rate.limit}`] : []),
+    ...(lane.rate !== null && lane.rate.heldSeconds > 0
+      ? [`held for ${clockText(lane.rate.heldSeconds)}`]
+      : []),
     ...(lane.stopped === null ? [] : [`stopped: ${lane.stopped}`]),
   ];
   return facts.filter((fact) => fact !== '').join('  ');

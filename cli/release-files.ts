@@ -16,6 +16,8 @@ export interface ReleaseFiles {
   /** Only `\n` ends a line, whatever else the text holds. */
   lines(file: string): AsyncIterable<string>;
   sha256(file: string): Promise<string>;
+  /** Size in bytes. */
+  bytes(file: string): Promise<number>;
   /** Absolute path; throws where it leads out of the release, also through links. */
   locate(file: string): Promise<string>;
   /** The file as people should see it in a message. */
@@ -87,6 +89,7 @@ export const openRelease = async (directory: string): Promise<ReleaseFiles> => {
     locate,
     shown,
     text: (file) => reading(file, (located) => readFile(located, 'utf8')),
+    bytes: (file) => reading(file, async (located) => (await stat(located)).size),
     async *lines(file) {
       yield* readLines(await locate(file), shown(file), longestLineBytes);
     },

@@ -15,6 +15,8 @@ export interface ShownRun {
   directory: string;
   run: string;
   contract: RunContract;
+  /** Replies that were there before this start: asked and paid by an earlier one. */
+  repliesThere?: number;
 }
 
 const shownSummary = z.looseObject({
@@ -55,7 +57,7 @@ const laneNote = async (
 };
 
 /** Kinds that are never asked again. */
-const refusals = ['provider_refusal', 'http_451'];
+const refusals = ['provider_refusal', 'finish_content_filter', 'http_451'];
 const reasonsShown = 3;
 
 const noteLines = ({ lane, endpoint, excluded, open, stopped }: LaneNote): string[] => {
@@ -100,7 +102,18 @@ export const showResult = async (
       : exitCodes.complete;
   const report = path.join(shown.directory, 'report', 'index.html');
   if (json) {
-    print(jsonLine({ event: 'result', run, exitCode: code, ...summary, lanes: notes, judgeStopped, report }));
+    print(
+      jsonLine({
+        event: 'result',
+        run,
+        exitCode: code,
+        ...summary,
+        repliesThere: shown.repliesThere ?? 0,
+        lanes: notes,
+        judgeStopped,
+        report,
+      }),
+    );
     return code;
   }
   for (const { title, header, rows } of document?.tables ?? []) {
@@ -112,10 +125,18 @@ export const showResult = async (
   if (judgeStopped !== null) {
     warn(printable(`the judge stopped: ${judgeStopped}; mend its key, account or model and run again`));
   }
-  const cost = summary.costMicroUsd === null ? 'cost unknown' : `$${(summary.costMicroUsd / 1e6).toFixed(4)}`;
+  const usd = `$${((summary.costMicroUsd ?? summary.knownCostMicroUsd) / 1e6).toFixed(4)}`;
+  const cost =
+    summary.costMicroUsd !== null
+      ? usd
+      : summary.knownCostMicroUsd === 0
+        ? 'cost unknown'
+        : `at least ${usd}`;
   print(
     `\n${summary.valid} of ${summary.views} views valid, ${summary.excluded} excluded, ${summary.open > 0 ? `${summary.open} left open, ` : ''}${summary.pending} awaiting review; ${summary.calls} calls, ${cost}`,
   );
+  if (shown.repliesThere)
+    print(`${shown.repliesThere} replies were there already: neither asked nor paid again`);
   if (document?.judging.judgeMixed) print('note: verdicts of more than one judge are in this report');
   if (budgetSpent) print('the budget is spent: raise it in the sweep file and run again to go on');
   if (faults > 0) print(`note: ${faults} deliveries failed and were repeated (--debug tells why)`);

@@ -5,9 +5,18 @@ import {
   type SweepFile,
   sweepFile,
 } from '../shared/contracts/sweep-file.ts';
+import { priceGaps } from '../shared/domain/cost.ts';
 import { didYouMean } from '../shared/domain/did-you-mean.ts';
-import { judgeProviders, providers } from '../shared/providers/registry.ts';
+import type { Channel } from '../shared/domain/request.ts';
+import {
+  batchProviders,
+  judgeProviders,
+  judgesInBatches,
+  providers,
+  usualBaseUrlOf,
+} from '../shared/providers/registry.ts';
 import { type Path, pathText } from './explain-issue.ts';
+import { priceOf } from './lane-prices.ts';
 
 type Loose<Part> = { [Key in keyof Part]?: Part[Key] };
 
@@ -99,11 +108,12 @@ export const checkSweepRules = (value: unknown): RuleFault[] => {
     calling.push(index);
     if (lane.recording !== undefined)
       fault(at('recording'), '"recording" goes with provider "recorded" only', here);
-    if (lane.baseUrl === undefined && lane.provider !== 'openai') {
+    if (lane.baseUrl === undefined && usualBaseUrlOf(String(lane.provider)) === null) {
       fault(at('provider'), `provider "${lane.provider}" needs "baseUrl"`, here);
     }
-    if ((sweep.budget ?? lane.budget) !== undefined && lane.price === undefined) {
-      fault(at('model'), 'a budget is set but the price of this model is unknown; add "price"', here);
+    if ((sweep.budget ?? lane.budget) !== undefined) {
+      const unknown = unknownPrice(lane, Array.isArray(lane.modalities) ? lane.modalities : []);
+      if (unknown !== null) fault(at('model'), priceFault(unknown, 'this model'), here);
     }
   }
 
@@ -121,19 +131,52 @@ export const checkSweepRules = (value: unknown): RuleFault[] => {
     if (provider !== null) fault(['judge', 'provider'], provider);
     if (
       isOneOf(judge.provider, judgeProviders) &&
-      judge.provider !== 'openai' &&
+      usualBaseUrlOf(String(judge.provider)) === null &&
       judge.baseUrl === undefined
     ) {
       fault(['judge', 'provider'], `provider "${judge.provider}" needs "baseUrl"`, ['judge']);
     }
-    if (sweep.budget !== undefined && judge.price === undefined) {
-      fault(['judge', 'model'], 'a budget is set but the price of the judge is unknown; add "price"', [
-        'judge',
-      ]);
+    const { provider: name, model } = judge;
+    if (judge.batch === true && isOneOf(name, judgeProviders) && typeof model === 'string') {
+      const batchFault = noBatchFault(name!, model);
+      if (batchFault !== null) fault(['judge', 'batch'], batchFault);
+    }
+    if (sweep.budget !== undefined) {
+      const unknown = unknownPrice(judge, []);
+      if (unknown !== null) fault(['judge', 'model'], priceFault(unknown, 'the judge'), ['judge']);
     }
   }
   return faults;
 };
+
+const noBatchFault = (provider: string, model: string): string | null => {
+  if (judgesInBatches(provider, model)) return null;
+  const where = batchProviders.includes(provider) ? ` for "${model}"` : '';
+  return `provider "${provider}" has no batch interface${where} here (${batchProviders.join(', ')} has); leave "batch" out`;
+};
+
+/** What of a price is unknown and why, as far as calls on these channels need it; null where nothing is. */
+const unknownPrice = (
+  entry: { provider?: unknown; model?: unknown; baseUrl?: unknown; price?: unknown },
+  channels: readonly Channel[],
+): { gaps: string[]; why: string | null } | null => {
+  if (entry.price !== undefined) return null;
+  const { provider, model, baseUrl } = entry;
+  const timeUtc = new Date().toISOString();
+  const { price, why } = priceOf(
+    {
+      provider: String(provider),
+      model: String(model),
+      baseUrl: typeof baseUrl === 'string' ? baseUrl : null,
+    },
+    timeUtc,
+  );
+  const gaps = priceGaps(price, channels, timeUtc);
+  return gaps.length === 0 ? null : { gaps, why };
+};
+
+const priceFault = ({ gaps, why }: { gaps: string[]; why: string | null }, whose: string): string =>
+  `a budget is set but the ${gaps.join(' and ')} of ${whose} ${gaps.length > 1 ? 'are' : 'is'} unknown${why === null ? '' : ` (${why})`}; add "price"`;
 
 const isOneOf = (name: unknown, names: readonly string[]): boolean =>
   typeof name === 'string' && names.includes(name);

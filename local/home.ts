@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { createAggregateRun, type RunSummary } from '../functions/aggregate-run/aggregate-run.ts';
 import { createExcludeRequest } from '../functions/exclude-request/exclude-request.ts';
@@ -6,9 +7,13 @@ import { createGenerateTurns, type LaneAtWork } from '../functions/generate-turn
 import { createJudgeAnswers, type JudgeAtWork } from '../functions/judge-answers/judge-answers.ts';
 import { createPlanJudging } from '../functions/plan-judging/plan-judging.ts';
 import { createPlanSweep } from '../functions/plan-sweep/plan-sweep.ts';
+import { createPollJudgeBatch } from '../functions/poll-judge-batch/poll-judge-batch.ts';
+import { createPrepareMedia } from '../functions/prepare-media/prepare-media.ts';
 import { createPublishReport } from '../functions/publish-report/publish-report.ts';
 import { createStopLane } from '../functions/stop-lane/stop-lane.ts';
+import { createSubmitJudgeBatch } from '../functions/submit-judge-batch/submit-judge-batch.ts';
 import { environmentSecrets } from '../shared/adapters/local/environment-secrets.ts';
+import { createFfmpegMediaTool } from '../shared/adapters/local/ffmpeg-media-tool.ts';
 import { createFileObjectStore } from '../shared/adapters/local/file-object-store.ts';
 import {
   createMemoryStageQueue,
@@ -19,21 +24,35 @@ import { createSeededRandom } from '../shared/adapters/local/seeded-random.ts';
 import { createSqliteLedger } from '../shared/adapters/local/sqlite-ledger.ts';
 import { createSystemClock } from '../shared/adapters/local/system-clock.ts';
 import { benchmarkOf } from '../shared/benchmarks/registry.ts';
-import { judgeAssignment, laneOf } from '../shared/contracts/run.ts';
+import {
+  type JudgeAssignment,
+  judgeAssignment,
+  type LaneRunSettings,
+  laneOf,
+} from '../shared/contracts/run.ts';
 import {
   generateTurnsMessage,
   type JudgeOutcome,
   judgeAnswersMessage,
   type TurnOutcome,
 } from '../shared/contracts/stage-messages.ts';
+import { createLaneLimiter } from '../shared/domain/rate-limit.ts';
 import { errorNames, TurnsweepError } from '../shared/errors.ts';
 import { keys } from '../shared/keys.ts';
 import { judgeQueue, laneQueue, parseQueue } from '../shared/naming.ts';
+import type { Clock } from '../shared/ports/clock.ts';
 import type { ObjectStore } from '../shared/ports/object-store.ts';
-import { createChatCallerFor, createModelClient } from '../shared/providers/registry.ts';
+import {
+  createChatBatchFor,
+  createChatCallerFor,
+  createModelClient,
+  providerOf,
+} from '../shared/providers/registry.ts';
 import { type StageName, scopes } from '../shared/scopes.ts';
 import { openAccounts } from '../shared/stages/budget.ts';
-import { createClipSource, extensionOf } from '../shared/stages/clip-source.ts';
+import { type AdaptiveGate, createAdaptiveGate } from '../shared/stages/call-gate.ts';
+import { createClipSource, extensionOf, mediaUrlVariable, urlsBelow } from '../shared/stages/clip-source.ts';
+import type { JudgeBatchAtWork, JudgeBatchPorts } from '../shared/stages/judge-batches.ts';
 import { type QueueConsumer, startQueueConsumer } from '../shared/stages/queue-consumer.ts';
 import { createQueueStage } from '../shared/stages/queue-stage.ts';
 import { loadRun } from '../shared/stages/run-context.ts';
@@ -47,6 +66,10 @@ const maxReceiveCount = 8;
 /** A delivery may work this much longer than one call's deadline before it counts as lost. */
 const visibilityPerDeadline = 6;
 const longestVisibilitySeconds = 43_200;
+/** Longer than that a message is not kept at work without a call: it comes back later. */
+const longestWaitAtGateSeconds = 30;
+/** Longest conversion of one clip. */
+const conversionSeconds = 600;
 
 const machineFiles = { sweep: 'sweep', viewGroup: 'view-group', judging: 'judging' } as const;
 
@@ -54,6 +77,7 @@ const machineFiles = { sweep: 'sweep', viewGroup: 'view-group', judging: 'judgin
 const substitutions: Record<string, Record<string, string>> = {
   sweep: {
     PlanSweepFunction: 'plan-sweep',
+    PrepareMediaFunction: 'prepare-media',
     StopLaneFunction: 'stop-lane',
     Bucket: bucket,
     ViewGroupStateMachine: machineFiles.viewGroup,
@@ -62,17 +86,23 @@ const substitutions: Record<string, Record<string, string>> = {
   'view-group': { ExcludeRequestFunction: 'exclude-request' },
   judging: {
     PlanJudgingFunction: 'plan-judging',
+    SubmitJudgeBatchFunction: 'submit-judge-batch',
+    PollJudgeBatchFunction: 'poll-judge-batch',
     AggregateRunFunction: 'aggregate-run',
     PublishReportFunction: 'publish-report',
     Bucket: bucket,
   },
 };
 
-/** The run folder as a bucket: `runs/<run>/` is the folder itself, reviews may be shared between runs. */
+/** The run folder as a bucket: `runs/<run>/` is the folder itself; reviews and clips made may be shared between runs. */
 export const openRunFolder = (
   directory: string,
   run: string,
-  options: { reviewsDirectory?: string | undefined; media?: ReadonlyMap<string, string> } = {},
+  options: {
+    reviewsDirectory?: string | undefined;
+    derivedDirectory?: string | undefined;
+    media?: ReadonlyMap<string, string>;
+  } = {},
 ): ObjectStore =>
   createFileObjectStore({
     root: directory,
@@ -81,6 +111,9 @@ export const openRunFolder = (
       ...(options.reviewsDirectory === undefined
         ? []
         : [{ prefix: 'reviews/', directory: options.reviewsDirectory }]),
+      ...(options.derivedDirectory === undefined
+        ? []
+        : [{ prefix: 'derived/', directory: options.derivedDirectory }]),
     ],
     aliases: options.media,
   });
@@ -116,6 +149,8 @@ export interface LocalHomeOptions {
   progress: Progress;
   /** Fault injection for tests: every message is delivered twice. */
   deliverTwice?: boolean;
+  /** What waits, holds and leases go by; the machine's clock by default. */
+  clock?: Clock;
 }
 
 /**
@@ -125,7 +160,7 @@ export interface LocalHomeOptions {
  */
 export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalHome> => {
   const { store, run, progress } = options;
-  const clock = createSystemClock();
+  const clock = options.clock ?? createSystemClock();
   const context = await loadRun(store, run);
   const random = createSeededRandom(context.settings.seed);
   const ledger = createSqliteLedger(path.join(options.directory, 'ledger.sqlite'), { clock });
@@ -149,6 +184,24 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
   const keyOf = async (name: string | null) => (name === null ? null : await secrets.get(name));
   const hasRunBudget = context.settings.budgetMicroUsd !== null;
 
+  const gates = new Map<string, AdaptiveGate>();
+  /** The gate of a queue: a lane's or the judge's. */
+  const gateOf = (
+    queue: string,
+    settings: Pick<LaneRunSettings, 'maxInFlight' | 'limits' | 'backoff' | 'deadlineSeconds'>,
+  ): AdaptiveGate => {
+    const found = gates.get(queue);
+    if (found !== undefined) return found;
+    const { maxInFlight, limits, backoff, deadlineSeconds } = settings;
+    const gate = createAdaptiveGate({
+      limiter: createLaneLimiter({ maxInFlight, limits, backoff }),
+      longestWaitSeconds: Math.min(longestWaitAtGateSeconds, deadlineSeconds / 2),
+      clock,
+    });
+    gates.set(queue, gate);
+    return gate;
+  };
+
   const lanesAtWork = new Map<string, Promise<LaneAtWork>>();
   const openLane = async (laneId: string): Promise<LaneAtWork> => {
     const contract = context.contract.lanes.find((lane) => lane.id === laneId)!;
@@ -160,14 +213,27 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
       { ...contract, maxInFlight: settings.maxInFlight },
       {
         apiKey: await keyOf(settings.apiKeyEnv),
-        clips: createClipSource(laneStore),
+        clips: createClipSource({ store: laneStore, urlOf: urlsBelow(process.env[mediaUrlVariable]) }),
         recording: recordingKey
           ? { lines: () => laneStore.lines(recordingKey), origin: `the recording of lane ${laneId}` }
           : null,
       },
     );
     closers.push(() => client.close());
-    return { contract, settings, client, hasBudget: hasRunBudget || settings.budgetMicroUsd !== null };
+    const gate = gateOf(laneQueue(laneId), settings);
+    const provider = providerOf(contract.provider, laneId);
+    const media = {
+      forms: provider.clipForms(contract),
+      capabilities: provider.capabilities(contract.model),
+    };
+    return {
+      contract,
+      settings,
+      client,
+      gate,
+      media,
+      hasBudget: hasRunBudget || settings.budgetMicroUsd !== null,
+    };
   };
   const laneAtWork = (_run: string, laneId: string): Promise<LaneAtWork> => {
     const found = lanesAtWork.get(laneId) ?? openLane(laneId);
@@ -175,11 +241,15 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
     return found;
   };
 
+  const readAssignment = async (stage: StageName): Promise<JudgeAssignment> => {
+    const key = keys.judging.judge(run);
+    const assignment = await readStored(scoped(stage), key, judgeAssignment);
+    if (assignment === null) throw objectDamaged(key, 'it is gone');
+    return assignment;
+  };
   let judging: Promise<JudgeAtWork> | null = null;
   const openJudge = async (): Promise<JudgeAtWork> => {
-    const key = keys.judging.judge(run);
-    const assignment = await readStored(scoped('judge-answers'), key, judgeAssignment);
-    if (assignment === null) throw objectDamaged(key, 'it is gone');
+    const assignment = await readAssignment('judge-answers');
     const caller = createChatCallerFor(assignment.settings, await keyOf(assignment.settings.apiKeyEnv));
     closers.push(() => caller.close());
     return {
@@ -187,8 +257,33 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
       settings: assignment.settings,
       caller,
       prompts: benchmarkOf(assignment.benchmarkKind).judge,
+      gate: gateOf(judgeQueue, assignment.settings),
       hasBudget: hasRunBudget,
     };
+  };
+
+  let judgingInBatches: Promise<JudgeBatchAtWork> | null = null;
+  const openJudgeBatch = async (): Promise<JudgeBatchAtWork> => {
+    const { judge, settings, benchmarkKind } = await readAssignment('submit-judge-batch');
+    const batch = createChatBatchFor(settings, await keyOf(settings.apiKeyEnv));
+    closers.push(() => batch.close());
+    return { judge, settings, batch, prompts: benchmarkOf(benchmarkKind).judge, hasBudget: hasRunBudget };
+  };
+  const judgeBatchPorts = (stage: StageName): JudgeBatchPorts => ({
+    store: scoped(stage),
+    ledger,
+    clock,
+    random,
+    judgeBatchAtWork: () => {
+      judgingInBatches ??= openJudgeBatch();
+      return judgingInBatches;
+    },
+    onCall: progress.judgeCall,
+  });
+  const countedBatch = (stage: ReturnType<typeof createSubmitJudgeBatch>) => async (payload: unknown) => {
+    const outcome = await stage(payload);
+    progress.judged(outcome);
+    return outcome;
   };
 
   const queues = new Map<string, MemoryStageQueue>();
@@ -211,10 +306,22 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
       queueUrl,
       // Every queue has its event source in this process, whatever serves the model.
       workersOf: () => null,
+      clipFormsOf: (lane) => providerOf(lane.provider, lane.id).clipForms(lane),
+      clipsAtOnce: availableParallelism(),
+    }),
+    'prepare-media': createPrepareMedia({
+      store: scoped('prepare-media'),
+      tool: createFfmpegMediaTool({
+        ffmpeg: process.env.TURNSWEEP_FFMPEG || null,
+        remedy: 'install ffmpeg (such as `apt-get install ffmpeg`), or name the program in TURNSWEEP_FFMPEG',
+        deadlineSeconds: conversionSeconds,
+      }),
     }),
     'exclude-request': createExcludeRequest({ store: scoped('exclude-request') }),
     'stop-lane': createStopLane({ store: scoped('stop-lane'), clock }),
     'plan-judging': createPlanJudging({ store: scoped('plan-judging'), benchmarkOf, queueUrl }),
+    'submit-judge-batch': countedBatch(createSubmitJudgeBatch(judgeBatchPorts('submit-judge-batch'))),
+    'poll-judge-batch': countedBatch(createPollJudgeBatch(judgeBatchPorts('poll-judge-batch'))),
     'aggregate-run': createAggregateRun({ store: scoped('aggregate-run'), benchmarkOf }),
     'publish-report': createPublishReport({ store: scoped('publish-report') }),
   };
@@ -302,12 +409,20 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
       const settings = queue.kind === 'lane' ? laneOf(context.settings, queue.lane) : context.settings.judge;
       if (settings === null) continue;
       const visibilitySeconds = visibilityOf(settings.deadlineSeconds);
+      const gate = gateOf(name, settings);
+      if (queue.kind === 'lane') {
+        progress.watchRate(queue.lane, () => {
+          const { heldUntilMs, ...state } = gate.state();
+          const heldSeconds = heldUntilMs === null ? 0 : Math.ceil((heldUntilMs - clock.monotonic()) / 1000);
+          return { ...state, heldSeconds };
+        });
+      }
       const edge = { workflow: runtime, ledger, visibilitySeconds, maxReceiveCount, onError };
       sources.push(
         startQueueConsumer({
           clock,
           queue: queueOf(name),
-          concurrency: settings.maxInFlight,
+          concurrency: gate.concurrency,
           handler:
             queue.kind === 'lane'
               ? createQueueStage({
@@ -333,6 +448,7 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
     sources = [];
     const drained = Promise.all(open.map((source) => source.drain()));
     for (const queue of queues.values()) queue.close();
+    for (const gate of gates.values()) gate.close();
     await drained;
     // What the last answers lead to (an exclusion) and a function at work end before the folder is given free.
     do {

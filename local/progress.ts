@@ -1,9 +1,19 @@
 import { plannedView } from '../shared/contracts/plan.ts';
 import type { JudgeOutcome, TurnOutcome } from '../shared/contracts/stage-messages.ts';
+import { countsByReason, type RetryReason } from '../shared/domain/retry-reason.ts';
 import { keys, requestHash } from '../shared/keys.ts';
 import type { ObjectStore } from '../shared/ports/object-store.ts';
 import { listedHashes } from '../shared/stages/run-context.ts';
 import { readStoredLines } from '../shared/stages/stored-json.ts';
+
+export interface LaneRate {
+  limit: number;
+  inFlight: number;
+  /** Times that the provider turned calls away for their rate, and the limit fell. */
+  episodes: number;
+  /** Seconds until the next call may start, where the provider wants a pause; else 0. */
+  heldSeconds: number;
+}
 
 export interface LaneProgress {
   lane: string;
@@ -18,6 +28,10 @@ export interface LaneProgress {
   /** Calls whose cost is not known, for want of a price or of token counts. */
   unpricedCalls: number;
   retries: Record<string, number>;
+  /** The same calls by what was wrong. */
+  retriesByReason: Record<RetryReason, number>;
+  /** How many calls may be in flight now; null before the first. */
+  rate: LaneRate | null;
   stopped: string | null;
   /** Views that this start has settled: with `elapsedSeconds` the rate. */
   settledNow: number;
@@ -37,10 +51,12 @@ export interface Snapshot {
 
 /** Counts what happens in this start of a run, on top of what its folder already holds. */
 export interface Progress {
+  /** Tells where the lane's rate can be looked up from now on. */
+  watchRate(lane: string, rate: () => LaneRate): void;
   call(event: { lane: string; kind: string | null; costMicroUsd: number | null }): void;
   turns(lane: string, viewId: string, outcome: TurnOutcome): void;
   judgeCall(event: { kind: string | null }): void;
-  judged(outcome: JudgeOutcome): void;
+  judged(outcome: Pick<JudgeOutcome, 'kind'> & { status: string }): void;
   fault(stage: string, error: unknown): void;
   snapshot(): Snapshot;
   /** Exceptions of stages, latest last, for `--debug`. */
@@ -76,10 +92,13 @@ export const createProgress = (
           knownCostMicroUsd: 0,
           unpricedCalls: 0,
           retries: {},
+          retriesByReason: countsByReason({}),
+          rate: null,
           stopped: null,
           settledNow: 0,
         } as LaneProgress,
         undecided: new Set(openViews),
+        rate: null as (() => LaneRate) | null,
       },
     ]),
   );
@@ -90,6 +109,9 @@ export const createProgress = (
   let budgetSpent = false;
   let judgeStopped: string | null = null;
   return {
+    watchRate(lane, rate) {
+      states.get(lane)!.rate = rate;
+    },
     call({ lane, kind, costMicroUsd }) {
       const { counts } = states.get(lane)!;
       counts.calls += 1;
@@ -122,7 +144,12 @@ export const createProgress = (
     },
     snapshot: () => ({
       elapsedSeconds: (performance.now() - startedMs) / 1000,
-      lanes: [...states.values()].map(({ counts }) => ({ ...counts, retries: { ...counts.retries } })),
+      lanes: [...states.values()].map(({ counts, rate }) => ({
+        ...counts,
+        retries: { ...counts.retries },
+        retriesByReason: countsByReason(counts.retries),
+        rate: rate?.() ?? null,
+      })),
       judgeCalls,
       judgeRetries: { ...judgeRetries },
       judgeStopped,

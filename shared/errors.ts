@@ -18,6 +18,8 @@ export const endingErrors = {
   aslInvalid: 'AslInvalid',
   benchmarkInvalid: 'BenchmarkInvalid',
   contractDiffers: 'ContractDiffers',
+  mediaToolFailed: 'MediaToolFailed',
+  mediaUnusable: 'MediaUnusable',
   objectChanged: 'ObjectChanged',
   objectDamaged: 'ObjectDamaged',
   objectMissing: 'ObjectMissing',

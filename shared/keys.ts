@@ -16,6 +16,12 @@ export const keys = {
       `benchmarks/${benchmark}/recordings/${sha256.slice(0, 32)}.jsonl`,
   },
   media: (sha256: string, extension: string) => `media/${sha256}.${extension}`,
+  /** What is made of a clip, by its content and by how it is made (`recipeId`). */
+  derived: {
+    /** Says what the files are; there once all of them are. */
+    record: (sha256: string, recipe: string) => `derived/${sha256}/${recipe}/made.json`,
+    file: (sha256: string, recipe: string, name: string) => `derived/${sha256}/${recipe}/${name}`,
+  },
   run: {
     root: (run: string) => `runs/${run}/`,
     contract: (run: string) => `runs/${run}/contract.json`,
@@ -24,6 +30,11 @@ export const keys = {
     planSummary: (run: string) => `runs/${run}/plan/summary.json`,
     /** Requests and views of one group, shared by every lane that runs it. */
     group: (run: string, group: string) => `runs/${run}/plan/groups/${group}.json`,
+    /** Every clip that some lane sends in a form, once for each form. */
+    clips: (run: string) => `runs/${run}/plan/clips.jsonl`,
+    /** Those of them that this start has to make. */
+    pendingClips: (run: string) => `runs/${run}/plan/pending-clips.jsonl`,
+    clipMapResults: (run: string) => `runs/${run}/media/map`,
     laneGroups: (run: string, lane: string) => `runs/${run}/plan/${lane}/groups.jsonl`,
     /** The groups of `laneGroups` that have work left in this attempt. */
     lanePending: (run: string, lane: string) => `runs/${run}/plan/${lane}/pending.jsonl`,
@@ -54,6 +65,9 @@ export const keys = {
     cut: (run: string, generation: string) => `runs/${run}/judging/cut/${generation}.json`,
     attempts: (run: string) => `runs/${run}/judging/attempts/`,
     chunkAttempts: (run: string, chunk: string) => `runs/${run}/judging/attempts/${chunk}.json`,
+    /** Provider batches of chunks, in the order of submission. */
+    batches: (run: string) => `runs/${run}/judging/batch/`,
+    batch: (run: string, name: string) => `runs/${run}/judging/batch/${name}.json`,
     imported: (run: string) => `runs/${run}/judging/imported.jsonl`,
     mapResults: (run: string) => `runs/${run}/judging/map`,
     ruleScores: (run: string, lane: string) => `runs/${run}/judging/rule-scores/${lane}.jsonl`,

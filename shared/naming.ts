@@ -134,3 +134,5 @@ export const scheduledRunId = (run: string, scheduledTime: Date): string => {
 /** Ledger accounts. */
 export const runAccount = (run: string): string => `run/${run}`;
 export const laneAccount = (run: string, lane: string): string => `run/${run}/lane/${lane}`;
+/** Nothing is spent on it: where the judge's workers agree on pauses. */
+export const judgeAccount = (run: string): string => `run/${run}/judge`;

@@ -17,9 +17,12 @@ export const scopes = {
       'runs/*/plan/',
       'runs/*/lanes/',
       'benchmarks/*/inputs/',
+      'derived/',
     ],
     write: ['runs/*/plan/', 'runs/*/lanes/'],
   },
+  /** Knows clips by their content only: nothing of runs, tasks or models. */
+  'prepare-media': { read: ['media/', 'derived/'], write: ['derived/'] },
   'generate-turns': {
     read: [
       'runs/*/contract.json',
@@ -28,6 +31,7 @@ export const scopes = {
       'runs/*/lanes/',
       'benchmarks/*/recordings/',
       'media/',
+      'derived/',
     ],
     write: [
       'runs/*/lanes/*/requests/',
@@ -53,6 +57,25 @@ export const scopes = {
       'runs/*/judging/attempts/',
     ],
     write: ['runs/*/judging/stopped.json', 'runs/*/judging/attempts/', 'reviews/'],
+  },
+  'submit-judge-batch': {
+    read: [
+      'runs/*/judging/judge.json',
+      'runs/*/judging/chunks.jsonl',
+      'runs/*/judging/chunks/',
+      'runs/*/judging/attempts/',
+      'runs/*/judging/batch/',
+    ],
+    write: ['runs/*/judging/stopped.json', 'runs/*/judging/batch/'],
+  },
+  'poll-judge-batch': {
+    read: [
+      'runs/*/judging/judge.json',
+      'runs/*/judging/chunks/',
+      'runs/*/judging/attempts/',
+      'runs/*/judging/batch/',
+    ],
+    write: ['runs/*/judging/stopped.json', 'runs/*/judging/attempts/', 'runs/*/judging/batch/', 'reviews/'],
   },
   'aggregate-run': {
     read: ['runs/', 'benchmarks/*/inputs/', 'reviews/'],

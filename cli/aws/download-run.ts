@@ -5,7 +5,8 @@ import type { ObjectStore } from '../../shared/ports/object-store.ts';
 import { readAhead } from '../../shared/stages/read-ahead.ts';
 
 /** Objects that one machine does not read again. */
-const staysThere = (key: string): boolean => /\/(plan\/[^/]+\/pending\.jsonl|map\/.*)$/.test(key);
+const staysThere = (key: string): boolean =>
+  /\/(plan\/([^/]+\/pending|pending-clips)\.jsonl|map\/.*)$/.test(key);
 
 /** Objects that never change once they are there. */
 const isFinal = (key: string): boolean => /\/requests\/[^/]+\.json$|^reviews\/|^benchmarks\//.test(key);

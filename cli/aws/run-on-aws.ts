@@ -42,6 +42,7 @@ export const runOnAws = async (
 ): Promise<number> => {
   const aws = await connectDeployment(options.deployment);
   checkLanes(prepared, aws);
+  warnOfLimits(prepared);
   const lock = await claimRunFolder(directory);
   try {
     await uploadMedia(prepared, aws);
@@ -112,6 +113,17 @@ const startAndFollow = async (
   const { summary } = ended.output as { summary: RunSummary };
   const store = openRunFolder(directory, run);
   return showResult({ store, directory, run, contract }, createProgress([]), summary, json);
+};
+
+/** The functions of a deployment share no memory: nobody counts a minute's calls there. */
+const warnOfLimits = ({ settings }: PreparedRun): void => {
+  const limited = settings.lanes.filter(({ limits }) => limits !== undefined).map(({ id }) => id);
+  if (settings.judge?.limits !== undefined) limited.push('judge');
+  for (const id of limited) {
+    warn(
+      `"limits" of ${id} hold on one machine only; here its maxInFlight in infra/config/lanes.json has to keep them`,
+    );
+  }
 };
 
 const checkLanes = (prepared: PreparedRun, { deployment }: ConnectedDeployment): void => {

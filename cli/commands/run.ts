@@ -23,6 +23,7 @@ export interface RunOptions {
   limit?: number;
   jobs?: number;
   reviews?: string;
+  media?: string;
   deployment: string;
   json?: boolean;
 }
@@ -33,7 +34,10 @@ export const run = async (sweepPath: string, options: RunOptions): Promise<numbe
     for (const lane of sweep.models) lane.maxInFlight = options.jobs;
     if (sweep.judge !== undefined) sweep.judge.maxInFlight = Math.min(options.jobs, 1_000);
   }
-  const prepared = await prepareRun(sweep, sweepPath, { limit: options.limit ?? null });
+  const prepared = await prepareRun(sweep, sweepPath, {
+    limit: options.limit ?? null,
+    givesUrls: options.on === 'aws',
+  });
   const directory = path.resolve(options.out ?? path.join('runs', sweep.name));
   const existing = findRun(directory);
   if (options.resume && existing === null) {
@@ -63,12 +67,12 @@ export const run = async (sweepPath: string, options: RunOptions): Promise<numbe
 const runHere = async (prepared: PreparedRun, directory: string, options: RunOptions): Promise<number> => {
   const store = openRunFolder(directory, prepared.run, {
     reviewsDirectory: options.reviews,
+    derivedDirectory: options.media && path.resolve(options.media),
     media: prepared.media === null ? undefined : mediaAliases(prepared.release.directory, prepared.media),
   });
   await uploadRun(store, prepared);
-  const progress = createProgress(
-    await Promise.all(prepared.contract.lanes.map((lane) => startOf(store, prepared, lane.id))),
-  );
+  const starts = await Promise.all(prepared.contract.lanes.map((lane) => startOf(store, prepared, lane.id)));
+  const progress = createProgress(starts);
   const home = await createLocalHome({
     store,
     directory,
@@ -83,6 +87,7 @@ const runHere = async (prepared: PreparedRun, directory: string, options: RunOpt
     contract: prepared.contract,
     progress,
     json: options.json ?? false,
+    repliesThere: starts.reduce((sum, { replies }) => sum + replies, 0),
   });
 };
 
@@ -95,6 +100,7 @@ const startOf = async (store: ObjectStore, prepared: PreparedRun, lane: string) 
       total: planned.length,
       done: 0,
       excluded: 0,
+      replies: 0,
       openViews: new Set(planned.map((view) => view.viewId)),
     }
   );

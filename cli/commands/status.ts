@@ -151,6 +151,8 @@ const showStatus = async (
       replies: state?.replies ?? 0,
       failures: state?.failures ?? 0,
       retries: live?.retries ?? null,
+      retriesByReason: live?.retriesByReason ?? null,
+      rate: live?.rate ?? null,
       stopped: stopped && { kind: stopped.kind, message: stopped.message },
       viewsPerSecond,
       /** Null where nothing moves. */

@@ -10,6 +10,8 @@ import type {
 import { type CostTally, costTally } from '../../shared/contracts/costs.ts';
 import { plannedView } from '../../shared/contracts/plan.ts';
 import { review } from '../../shared/contracts/reviews.ts';
+import type { RunSettings } from '../../shared/contracts/run.ts';
+import { roundMicroUsd } from '../../shared/domain/cost.ts';
 import { bookAttempts, emptyTally } from '../../shared/domain/cost-tally.ts';
 import { keys } from '../../shared/keys.ts';
 import type { ObjectStore } from '../../shared/ports/object-store.ts';
@@ -38,6 +40,9 @@ export interface RunSummary {
   open: number;
   calls: number;
   costMicroUsd: number | null;
+  /** What the cost is at the least, and the calls whose cost is not in it. */
+  knownCostMicroUsd: number;
+  unpricedCalls: number;
 }
 
 /** What a benchmark left in a row is its own affair. */
@@ -46,6 +51,9 @@ const ruleScore: z.ZodType<RuleScore> = z.strictObject({
   reviewKey: z.string().nullable(),
   row: z.unknown(),
 });
+
+/** Review keys of each chunk of a generation, see plan-judging. */
+const judgeCut = z.array(z.array(z.string()));
 
 const aggregateRunInput = z.strictObject({ run: z.string() });
 
@@ -67,8 +75,9 @@ export const createAggregateRun =
       lanes,
       verdict: (key) => reviews.verdicts.get(key) ?? null,
     });
-    const costs = await costTallies(store, context);
-    const summary = countRun(aggregate, costs);
+    const tallies = await costTallies(store, context, reviews.needs);
+    const summary = countRun(aggregate, tallies);
+    const costs = costRows(tallies, aggregate, settings);
     for (const lane of aggregate.lanes) {
       await store.putLines(
         keys.run.scores(run, lane.lane),
@@ -77,18 +86,19 @@ export const createAggregateRun =
       for (const file of lane.files) await store.put(keys.run.report(run, file.path), file.content);
     }
     for (const file of aggregate.files) await store.put(keys.run.report(run, file.path), file.content);
-    await store.put(keys.run.report(run, 'costs.csv'), costsCsv(costs, aggregate));
+    await store.put(keys.run.report(run, 'costs.csv'), costsCsv(costs));
     const document = {
       run,
       contractHash: context.hash,
       benchmark: contract.benchmark,
       seed: settings.seed,
-      priceDate: null,
+      priceDate: priceDate(settings),
+      prices: pricesUsed(settings),
       counts: summary,
       judging: reviews.facts,
       ...aggregate.summary,
-      costs: costs.map((tally) => ({ ...tally, ...perView(tally, aggregate) })),
-      tables: [{ title: 'Results', ...aggregate.table }, ...aggregate.tables],
+      costs,
+      tables: [{ title: 'Results', ...aggregate.table }, ...aggregate.tables, costTable(costs)],
     };
     await store.put(keys.run.report(run, 'summary.json'), `${JSON.stringify(document, null, 2)}\n`);
     return { summary };
@@ -134,7 +144,8 @@ const findReviews = async (
   const stored = judge === null ? new Set<string>() : await listedHashes(store, keys.reviews.judge(judge));
   const verdicts = new Map<string, Verdict>();
   const facts = { judge, items: 0, imported: 0, judged: 0, pending: 0, judgeMixed: false };
-  const wanted = new Set(lanes.flatMap((lane) => lane.scores.flatMap((score) => score.reviewKey ?? [])));
+  const needed = lanes.flatMap((lane) => lane.scores.flatMap((score) => score.reviewKey ?? []));
+  const wanted = new Set(needed);
   const judged: string[] = [];
   for (const key of wanted) {
     facts.items += 1;
@@ -153,23 +164,46 @@ const findReviews = async (
     verdicts.set(key, found);
   }
   facts.judgeMixed = facts.imported > 0 && facts.judged > 0;
-  return { verdicts, facts };
+  return { verdicts, facts, needs: needed.filter((key) => verdicts.has(key)) };
 };
 
-const costTallies = async (store: ObjectStore, context: RunContext): Promise<CostTally[]> => {
+const costTallies = async (
+  store: ObjectStore,
+  context: RunContext,
+  /** Review keys of all replies that a verdict settled, each as often as it was needed. */
+  reviewNeeds: readonly string[],
+): Promise<CostTally[]> => {
   const { run } = context.settings;
   const tallies: CostTally[] = [];
   for (const lane of context.contract.lanes) {
     const tally = await readStored(store, keys.lane.costs(run, lane.id), costTally, 'run `turnsweep score`');
     if (tally !== null) tallies.push(tally);
   }
+  if (context.settings.judge === null) return tallies;
   const judge = emptyTally('judge', 'judge');
-  const logs = await Array.fromAsync(store.list(keys.judging.attempts(run)));
-  for await (const [, { attempts }] of readAhead(logs, (key) => readAttempts(store, key))) {
+  const prefix = keys.judging.attempts(run);
+  const logs = await Array.fromAsync(store.list(prefix));
+  const judgedChunks: string[] = [];
+  for await (const [key, { attempts }] of readAhead(logs, (key) => readAttempts(store, key))) {
     bookAttempts(judge, attempts);
+    if (attempts.some((attempt) => attempt.kind === null))
+      judgedChunks.push(key.slice(prefix.length, -'.json'.length));
   }
-  if (context.settings.judge !== null) tallies.push(judge);
-  return tallies;
+  const needs = new Set(reviewNeeds);
+  const paid = new Set<string>();
+  for (const [generation, indexes] of Map.groupBy(
+    judgedChunks.map((chunkId) => chunkId.split('-') as [string, string]),
+    ([generation]) => generation,
+  )) {
+    const cut = await readStored(store, keys.judging.cut(run, generation), judgeCut);
+    for (const [, index] of indexes) {
+      for (const key of cut?.[Number(index)] ?? []) if (needs.has(key)) paid.add(key);
+    }
+  }
+  judge.reused = reviewNeeds.length - paid.size;
+  // What one verdict of a chunk costs by itself cannot be told.
+  if (judge.reused > 0) judge.avoidedMicroUsd = null;
+  return [...tallies, judge];
 };
 
 const countRun = (aggregate: Aggregate, costs: readonly CostTally[]): RunSummary => {
@@ -186,44 +220,131 @@ const countRun = (aggregate: Aggregate, costs: readonly CostTally[]): RunSummary
     ...counts,
     calls: costs.reduce((sum, tally) => sum + tally.calls, 0),
     costMicroUsd: costs.reduce<number | null>(
-      (sum, tally) => (sum === null || tally.costMicroUsd === null ? null : sum + tally.costMicroUsd),
+      (sum, tally) =>
+        sum === null || tally.costMicroUsd === null ? null : roundMicroUsd(sum + tally.costMicroUsd),
       0,
     ),
+    knownCostMicroUsd: roundMicroUsd(costs.reduce((sum, tally) => sum + tally.knownCostMicroUsd, 0)),
+    unpricedCalls: costs.reduce((sum, tally) => sum + tally.unpricedCalls, 0),
   };
 };
 
-const perView = (tally: CostTally, aggregate: Aggregate) => {
-  const valid = aggregate.lanes
-    .filter((lane) => tally.phase === 'judge' || lane.lane === tally.lane)
-    .reduce((sum, lane) => sum + lane.valid, 0);
-  const usd = tally.costMicroUsd === null ? null : tally.costMicroUsd / 1e6;
-  return { usd, usdPerValidView: usd === null || valid === 0 ? null : usd / valid };
-};
+const usdOf = (microUsd: number | null): number | null => (microUsd === null ? null : microUsd / 1e6);
 
-const costsCsv = (costs: readonly CostTally[], aggregate: Aggregate): string =>
+/** Where the prices of the run's lanes came from; lanes without a price are left out. */
+const pricesUsed = ({ lanes, judge }: RunSettings) =>
+  Object.fromEntries(
+    [...lanes.map(({ id, price }) => [id, price] as const), ['judge', judge?.price ?? null] as const].flatMap(
+      ([lane, price]) =>
+        price === null
+          ? []
+          : [[lane, { source: price.source ?? null, seen: price.seen ?? null, note: price.note ?? null }]],
+    ),
+  );
+
+/** Day on which the newest list price of the run was seen; null where all prices are the sweep file's own. */
+const priceDate = ({ lanes, judge }: RunSettings): string | null =>
+  [...lanes.map(({ price }) => price?.seen), judge?.price?.seen]
+    .filter((seen) => seen !== undefined)
+    .sort()
+    .at(-1) ?? null;
+
+/** A tally with what it comes to: for each view that counts, for each point of effect, and against the plan. */
+const costRows = (tallies: readonly CostTally[], aggregate: Aggregate, settings: RunSettings) =>
+  tallies.map((tally) => {
+    const lanes = aggregate.lanes.filter((lane) => tally.phase === 'judge' || lane.lane === tally.lane);
+    const valid = lanes.reduce((sum, lane) => sum + lane.valid, 0);
+    const usd = usdOf(tally.costMicroUsd);
+    const deltas = tally.phase === 'generate' ? (lanes[0]?.deltas ?? []) : [];
+    const planned =
+      tally.phase === 'generate' ? settings.lanes.find(({ id }) => id === tally.lane)?.projection : undefined;
+    const projectedUsd = usdOf(planned?.costMicroUsd ?? null);
+    // Before the lane is through, the difference says nothing about the projection.
+    const isThrough = lanes.every((lane) => lane.open === 0);
+    return {
+      ...tally,
+      usd,
+      usdPerValidView: usd === null || valid === 0 ? null : usd / valid,
+      /** By interface: what one point of difference between single and multi turn has cost. */
+      usdPerPointOfDelta: Object.fromEntries(
+        deltas.map(({ interface: name, deltaPp }) => [
+          name,
+          usd === null || deltaPp === 0 ? null : usd / Math.abs(deltaPp),
+        ]),
+      ),
+      avoidedUsd: usdOf(tally.avoidedMicroUsd),
+      projectedUsd,
+      projectionErrorPct:
+        projectedUsd === null || usd === null || usd === 0 || !isThrough
+          ? null
+          : (100 * (projectedUsd - usd)) / usd,
+    };
+  });
+type CostRow = ReturnType<typeof costRows>[number];
+
+const costsCsv = (costs: readonly CostRow[]): string =>
   stringify(
-    costs.map((tally) => {
-      const { usd, usdPerValidView } = perView(tally, aggregate);
-      return {
-        lane: tally.lane,
-        phase: tally.phase,
-        calls: tally.calls,
-        reused: tally.reused,
-        retries: Object.entries(tally.retries)
-          .sort(([a], [b]) => (a < b ? -1 : 1))
-          .map(([kind, count]) => `${kind}:${count}`)
-          .join(' '),
-        input_tokens: tally.inputTokens,
-        output_tokens: tally.outputTokens,
-        cached_input_tokens: tally.cachedInputTokens,
-        reasoning_tokens: tally.reasoningTokens,
-        audio_input_tokens: tally.audioInputTokens,
-        video_input_tokens: tally.videoInputTokens,
-        image_input_tokens: tally.imageInputTokens,
-        usd,
-        usd_per_valid_view: usdPerValidView,
-        unmetered_calls: tally.unmeteredCalls,
-      };
-    }),
+    costs.map((row) => ({
+      lane: row.lane,
+      phase: row.phase,
+      calls: row.calls,
+      reused: row.reused,
+      retries: Object.entries(row.retries)
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .map(([kind, count]) => `${kind}:${count}`)
+        .join(' '),
+      input_tokens: row.inputTokens,
+      output_tokens: row.outputTokens,
+      cached_input_tokens: row.cachedInputTokens,
+      reasoning_tokens: row.reasoningTokens,
+      audio_input_tokens: row.audioInputTokens,
+      video_input_tokens: row.videoInputTokens,
+      image_input_tokens: row.imageInputTokens,
+      usd: row.usd,
+      usd_per_valid_view: row.usdPerValidView,
+      unmetered_calls: row.unmeteredCalls,
+      text_input_tokens: row.textInputTokens,
+      known_usd: row.knownCostMicroUsd / 1e6,
+      unpriced_calls: row.unpricedCalls,
+      avoided_usd: row.avoidedUsd,
+      projected_usd: row.projectedUsd,
+      projection_error_pct: row.projectionErrorPct,
+    })),
     { header: true },
   );
+
+const dollars = (usd: number | null): string => (usd === null ? 'unknown' : `$${usd.toFixed(4)}`);
+
+const costTable = (costs: readonly CostRow[]) => ({
+  title: 'Cost',
+  header: [
+    'Lane',
+    'Phase',
+    'Calls',
+    'Reused',
+    'Cost',
+    'A valid view',
+    'A point of difference',
+    'Avoided',
+    'Projected',
+    'Projection off by',
+  ],
+  rows: costs.map((row) => [
+    row.lane,
+    row.phase,
+    String(row.calls),
+    String(row.reused),
+    row.usd === null && row.knownCostMicroUsd > 0
+      ? `≥ ${dollars(row.knownCostMicroUsd / 1e6)}`
+      : dollars(row.usd),
+    row.usdPerValidView === null ? '–' : dollars(row.usdPerValidView),
+    Object.entries(row.usdPerPointOfDelta)
+      .map(([name, usd]) => `${name} ${usd === null ? '–' : dollars(usd)}`)
+      .join(', ') || '–',
+    dollars(row.avoidedUsd),
+    row.projectedUsd === null ? '–' : `≤ ${dollars(row.projectedUsd)}`,
+    row.projectionErrorPct === null
+      ? '–'
+      : `${row.projectionErrorPct > 0 ? '+' : ''}${row.projectionErrorPct.toFixed(0)} %`,
+  ]),
+});

@@ -2,19 +2,30 @@ import { type GroupPlan, groupPlan, type PlannedView } from '../../shared/contra
 import type { Attempt, AttemptLog, FailureRecord, RequestRecord } from '../../shared/contracts/records.ts';
 import type { LaneContract, LaneRunSettings } from '../../shared/contracts/run.ts';
 import type { GenerateTurnsMessage, TurnOutcome } from '../../shared/contracts/stage-messages.ts';
-import { asksToWaitTooLong, waitBeforeRetrySeconds } from '../../shared/domain/backoff.ts';
-import { callCostMicroUsd } from '../../shared/domain/cost.ts';
+import { type StoppingOutcome, stopsLane, waitBeforeRetrySeconds } from '../../shared/domain/backoff.ts';
+import type { Capabilities } from '../../shared/domain/capabilities.ts';
+import { callCostMicroUsd, isPaid } from '../../shared/domain/cost.ts';
+import { droppedMedium } from '../../shared/domain/dropped-media.ts';
+import { asTheyAre, type ClipForms, recipeId, sentParts } from '../../shared/domain/media.ts';
 import type { CallOutcome } from '../../shared/domain/outcome.ts';
-import type { Channel, ClipCounts, ResolvedMessage, ResolvedRequest } from '../../shared/domain/request.ts';
-import { errorNames, TurnsweepError } from '../../shared/errors.ts';
+import {
+  type Channel,
+  type ClipCounts,
+  channelOf,
+  type ResolvedMessage,
+  type ResolvedRequest,
+} from '../../shared/domain/request.ts';
+import { errorNames, isNamed, TurnsweepError } from '../../shared/errors.ts';
 import { keys } from '../../shared/keys.ts';
 import { canonicalJson, laneAccount, runAccount, sha256 } from '../../shared/naming.ts';
+import type { CallGate } from '../../shared/ports/call-gate.ts';
 import type { Clock } from '../../shared/ports/clock.ts';
 import type { Ledger } from '../../shared/ports/ledger.ts';
 import type { ModelClient } from '../../shared/ports/model-client.ts';
 import type { ObjectStore } from '../../shared/ports/object-store.ts';
 import type { Random } from '../../shared/ports/random.ts';
 import { callWithinBudget, secondsUntilMoneyIsFree } from '../../shared/stages/budget.ts';
+import { callWithPermit, enterGate, timesTurnedAway } from '../../shared/stages/call-gate.ts';
 import { readAttempts, readFailure, readReply } from '../../shared/stages/records.ts';
 import { readStored } from '../../shared/stages/stored-json.ts';
 
@@ -22,6 +33,10 @@ export interface LaneAtWork {
   contract: LaneContract;
   settings: LaneRunSettings;
   client: ModelClient;
+  /** Every call asks it for leave; without one all calls start at once. */
+  gate?: CallGate;
+  /** How clips are sent and counted; left out: as the benchmark has them, and nobody knows. */
+  media?: { forms: ClipForms; capabilities: Pick<Capabilities, 'countsTokensOf' | 'videoAs'> };
   /** True where the run or the lane has a budget: only then is money reserved before each call. */
   hasBudget: boolean;
 }
@@ -136,6 +151,11 @@ export const createGenerateTurns = (ports: GenerateTurnsPorts) => {
       const made = await makeCall(ports, message, atWork, resolved, history, cap);
       calls += 1;
       cap = 'first';
+      if ('unusable' in made) {
+        await recordUnusable(store, message, requestId, made);
+        failed.set(requestId, 'media_unusable');
+        continue;
+      }
       if (made.reply === null) return made.outcome;
       group.replies.set(requestId, made.reply);
     }
@@ -177,6 +197,26 @@ const recordBlocked = async (
   await store.put(keys.lane.failure(message.run, message.lane, requestId), JSON.stringify(record));
 };
 
+/** No call was made: a clip of the request cannot be had in the form that its provider wants. */
+const recordUnusable = async (
+  store: ObjectStore,
+  { run, lane }: GenerateTurnsMessage,
+  requestId: string,
+  { unusable, attempts }: UnusableMedia,
+): Promise<void> => {
+  const record: FailureRecord = {
+    v: 1,
+    requestId,
+    status: 'error',
+    kind: 'media_unusable',
+    message: unusable,
+    blockedBy: null,
+    refusal: false,
+    attempts,
+  };
+  await store.put(keys.lane.failure(run, lane, requestId), JSON.stringify(record));
+};
+
 /** Fills the native history in and drops the channels that the lane does not have (return-protocol §3). */
 const resolve = (
   requestId: string,
@@ -192,7 +232,7 @@ const resolve = (
       return { role: 'assistant', text };
     }
     const content = message.content.filter(
-      (part) => part.type === 'text' || modalities.includes(part.type === 'video' ? 'V' : 'A'),
+      (part) => part.type === 'text' || modalities.includes(channelOf(part.type)),
     );
     return { role: 'user', content };
   }),
@@ -207,29 +247,38 @@ const offeredClips = (frozen: ResolvedRequest): ClipCounts => {
   return counts;
 };
 
-/** Hash of what is shown, clips by content (by path where media were not verified). */
-const promptSha256 = (request: ResolvedRequest): string =>
+/** Hash of what is shown, clips by content and form (by path where media were not verified). */
+const promptSha256 = (request: ResolvedRequest, forms: ClipForms): string =>
   sha256(
     canonicalJson(
       request.messages.map((message) =>
         message.role === 'assistant'
           ? ['assistant', message.text]
-          : message.content.map((part) =>
-              part.type === 'text' ? ['text', part.text] : [part.type, part.sha256 ?? part.path],
+          : sentParts(message.content, forms).map((part) =>
+              part.type === 'text'
+                ? ['text', part.text]
+                : [
+                    part.type,
+                    part.clip.sha256 ?? part.clip.path,
+                    ...(part.form === null ? [] : [recipeId(part.form)]),
+                  ],
             ),
       ),
     ),
   );
 
-/** Tokens that a prompt can have at most, for reservations: a clip counts 4,000, text a token per byte. */
-const promptTokensAtMost = (request: ResolvedRequest): number => {
+/** Tokens that a prompt can have at most, for reservations: text counts a token per byte. */
+const promptTokensAtMost = (
+  request: ResolvedRequest,
+  clipTokens = { audio: 4_000, video: 4_000 },
+): number => {
   const clips = offeredClips(request);
   let text = 0;
   for (const message of request.messages) {
     if (message.role === 'assistant') text += Buffer.byteLength(message.text);
     else for (const part of message.content) if (part.type === 'text') text += Buffer.byteLength(part.text);
   }
-  return text + 4_000 * (clips.audio + clips.video);
+  return text + clipTokens.audio * clips.audio + clipTokens.video * clips.video;
 };
 
 interface MadeCall {
@@ -238,6 +287,25 @@ interface MadeCall {
   outcome: TurnOutcome;
 }
 
+interface UnusableMedia {
+  unusable: string;
+  /** Of earlier starts. */
+  attempts: Attempt[];
+}
+
+/** A reply to less than what was sent is no reply to the question. */
+const withAllMedia = <Called extends CallOutcome & { consumed: ClipCounts }>(
+  called: Called,
+  media: LaneAtWork['media'],
+): CallOutcome & { consumed: ClipCounts } => {
+  if (media === undefined || (called.status !== 'ok' && called.status !== 'length')) return called;
+  const dropped = droppedMedium(called.consumed, called.usage, media.capabilities);
+  if (dropped === null) return called;
+  const { text: _, ...facts } = called;
+  const message = `${called.consumed[dropped]} ${dropped} clips were sent, and the provider counted no ${dropped} tokens`;
+  return { ...facts, status: 'failed', kind: 'media_dropped', message };
+};
+
 const makeCall = async (
   ports: GenerateTurnsPorts,
   message: GenerateTurnsMessage,
@@ -245,7 +313,7 @@ const makeCall = async (
   request: ResolvedRequest,
   history: string[],
   wantedCap: 'first' | 'raised',
-): Promise<MadeCall> => {
+): Promise<MadeCall | UnusableMedia> => {
   const { store, clock } = ports;
   const { run } = message;
   const { requestId } = request;
@@ -266,29 +334,61 @@ const makeCall = async (
   // A kill came between the last attempt and its exclusion: nothing is left to try.
   if (isOver) return { reply: null, outcome: outcome('failed', { ...uncalled, kind: counted.at(-1)!.kind }) };
 
+  const promptTokens = promptTokensAtMost(request, lane.settings.clipTokensAtMost);
+  const permit = await enterGate(
+    lane.gate,
+    { tokensAtMost: promptTokens + maxTokens, timesTurnedAway: timesTurnedAway(counted) },
+    async () => (await store.getText(keys.lane.stopped(run, message.lane))) !== null,
+  );
+  if (permit === 'stopped') return { reply: null, outcome: outcome('stopped', uncalled) };
+  if ('waitSeconds' in permit) {
+    return { reply: null, outcome: outcome('retry', { ...uncalled, waitSeconds: permit.waitSeconds }) };
+  }
   const startedMs = clock.now();
   const startedMonotonic = clock.monotonic();
-  const called = await callWithinBudget({
-    ledger: ports.ledger,
-    accounts: lane.hasBudget ? [runAccount(run), laneAccount(run, message.lane)] : [],
-    price: lane.settings.price,
-    promptTokensAtMost: promptTokensAtMost(request),
-    maxTokens,
-    call: () =>
-      lane.client.call(request, {
-        maxTokens,
-        deadlineMs: lane.settings.deadlineSeconds * 1000,
-        signal: ports.signal,
-      }),
+  const offered = offeredClips(request);
+  const billed = {
+    holdsMedia: offered.audio + offered.video > 0,
+    timeUtc: new Date(startedMs).toISOString(),
+  };
+  const markStopped = ({ kind, message: why }: StoppingOutcome) =>
+    store.put(
+      keys.lane.stopped(run, message.lane),
+      JSON.stringify({ v: 1, kind, message: why, timeUtc: billed.timeUtc }),
+    );
+  const makeIt = () =>
+    callWithinBudget({
+      ledger: ports.ledger,
+      accounts:
+        lane.hasBudget && isPaid(lane.contract.provider)
+          ? [runAccount(run), laneAccount(run, message.lane)]
+          : [],
+      price: lane.settings.price,
+      promptTokensAtMost: promptTokens,
+      maxTokens,
+      billed,
+      call: () =>
+        lane.client.call(request, {
+          maxTokens,
+          deadlineMs: lane.settings.deadlineSeconds * 1000,
+          signal: ports.signal,
+        }),
+    });
+  const ended = await callWithPermit(permit, makeIt, markStopped).catch((error: unknown): UnusableMedia => {
+    if (!isNamed(error, errorNames.mediaUnusable)) throw error;
+    return { unusable: (error as Error).message, attempts: earlier };
   });
-  if (called === 'spent') return { reply: null, outcome: outcome('budget', uncalled) };
-  if (called === 'held') {
+  if (ended === 'spent') return { reply: null, outcome: outcome('budget', uncalled) };
+  if (ended === 'held') {
     return { reply: null, outcome: outcome('retry', { ...uncalled, waitSeconds: secondsUntilMoneyIsFree }) };
   }
-  const costMicroUsd = callCostMicroUsd(called.usage, lane.settings.price);
+  if ('unusable' in ended) return ended;
+  const called = withAllMedia(ended, lane.media);
+  const costMicroUsd = callCostMicroUsd(called.usage, lane.settings.price, billed);
 
   const kind = called.status === 'ok' ? null : called.status === 'length' ? 'length_truncated' : called.kind;
-  ports.onCall?.({ run, lane: message.lane, status: called.status, kind, costMicroUsd });
+  const paidMicroUsd = isPaid(lane.contract.provider) ? costMicroUsd : 0;
+  ports.onCall?.({ run, lane: message.lane, status: called.status, kind, costMicroUsd: paidMicroUsd });
   const attempt: Attempt = {
     attempt: earlier.length + 1,
     timeUtc: new Date(startedMs).toISOString(),
@@ -313,11 +413,11 @@ const makeCall = async (
       model: lane.contract.model,
       servedModel: called.servedModel,
       decodeMaxTokens: maxTokens,
-      offered: offeredClips(request),
+      offered,
       consumed: called.consumed,
       userTurns: request.messages.filter((turn) => turn.role === 'user').length,
       history,
-      promptSha256: promptSha256(request),
+      promptSha256: promptSha256(request, lane.media?.forms ?? asTheyAre),
       attempts,
     };
     const key = keys.lane.request(run, message.lane, requestId);
@@ -327,18 +427,11 @@ const makeCall = async (
     return { reply: winner!.rawText, outcome: outcome('done', facts) };
   }
 
-  const stopsLane =
-    called.status === 'stop_lane' ||
-    (called.status === 'retry' && asksToWaitTooLong(called.retryAfterSeconds));
-  const log: AttemptLog = { v: 1, requestId, attempts, forgiven: stopsLane ? attempts.length : forgiven };
+  const stops = stopsLane(called);
+  const log: AttemptLog = { v: 1, requestId, attempts, forgiven: stops ? attempts.length : forgiven };
   await store.put(logKey, JSON.stringify(log));
-  if (stopsLane) {
-    await store.put(
-      keys.lane.stopped(run, message.lane),
-      JSON.stringify({ v: 1, kind: called.kind, message: called.message, timeUtc: attempt.timeUtc }),
-    );
+  if (stops || called.status === 'stop_lane')
     return { reply: null, outcome: outcome('stopped', { ...uncalled, kind }) };
-  }
   const waitSeconds =
     called.status === 'retry'
       ? waitBeforeRetrySeconds(

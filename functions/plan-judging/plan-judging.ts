@@ -2,13 +2,15 @@ import { z } from 'zod';
 import type { Benchmark, RuleScore } from '../../shared/benchmarks/benchmark.ts';
 import { plannedView } from '../../shared/contracts/plan.ts';
 import type { FailureRecord, RequestRecord, ViewRow } from '../../shared/contracts/records.ts';
-import type { JudgeChunk, ReviewItem } from '../../shared/contracts/reviews.ts';
+import type { JudgeChunk, OpenChunk, ReviewItem } from '../../shared/contracts/reviews.ts';
 import type { JudgeAssignment } from '../../shared/contracts/run.ts';
 import { type PlanJudgingResult, planJudgingInput } from '../../shared/contracts/stage-messages.ts';
-import { bookAttempts, emptyTally } from '../../shared/domain/cost-tally.ts';
+import { isPaid } from '../../shared/domain/cost.ts';
+import { bookAsReplayed, bookAttempts, bookReuse, emptyTally } from '../../shared/domain/cost-tally.ts';
 import { keys } from '../../shared/keys.ts';
 import { judgeQueue, sha256 } from '../../shared/naming.ts';
 import type { ObjectStore } from '../../shared/ports/object-store.ts';
+import { hasOpenBatch } from '../../shared/stages/judge-batches.ts';
 import { readAhead } from '../../shared/stages/read-ahead.ts';
 import { readAttempts, readRecord } from '../../shared/stages/records.ts';
 import { importedReviews, judgeIdOf } from '../../shared/stages/reviews.ts';
@@ -72,7 +74,10 @@ export const createPlanJudging =
       await store.put(keys.judging.judge(run), JSON.stringify(assignment));
       await store.delete(keys.judging.stopped(run));
     }
-    const open = judge && judgeName !== null ? await planChunks(store, context, judgeName, wanted) : [];
+    // What an open batch is about must not be asked about again: it is paid. Once collected, judging is planned anew.
+    const awaits = judge && judgeName !== null && (await hasOpenBatch(store, run, judgeName));
+    const open =
+      judge && judgeName !== null && !awaits ? await planChunks(store, context, judgeName, wanted) : [];
     await store.putLines(
       keys.judging.chunks(run),
       open.map((chunk) => JSON.stringify(chunk)),
@@ -94,6 +99,7 @@ export const createPlanJudging =
       queueUrl: ports.queueUrl(judgeQueue),
       maxConcurrency: (settings.judge?.maxInFlight ?? 1) * 3,
       limits: { attempts: settings.judge?.attempts ?? 1 },
+      batch: awaits ? 'await' : settings.judge?.batch ? 'submit' : 'none',
     };
   };
 
@@ -118,14 +124,14 @@ const planChunks = async (
   context: RunContext,
   judge: string,
   wanted: readonly ReviewItem[],
-): Promise<{ chunkId: string; attemptsBefore: number }[]> => {
+): Promise<OpenChunk[]> => {
   const { run } = context.settings;
   const generation = itemsSha256(judge, wanted).slice(0, 8);
   const reviewed = await listedHashes(store, keys.reviews.judge(judge));
   const isMissing = (key: string) => !reviewed.has(key);
   const size = context.settings.judge!.itemsPerRequest;
   const byKey = new Map(wanted.map((item) => [item.key, item]));
-  const open: { chunkId: string; attemptsBefore: number }[] = [];
+  const open: OpenChunk[] = [];
   const gone = new Set<string>();
   const openUnlessSettled = async (index: number, itemKeys: readonly string[]) => {
     const chunkId = `${generation}-${String(index).padStart(6, '0')}`;
@@ -162,7 +168,8 @@ const scoreLane = async (
     views.push(view);
   const tally = emptyTally(lane, 'generate');
   const records = new Map<string, RequestRecord | FailureRecord>();
-  const requestIds = new Set(views.flatMap((view) => view.requestIds));
+  const needs = new Map<string, number>();
+  for (const id of views.flatMap((view) => view.requestIds)) needs.set(id, (needs.get(id) ?? 0) + 1);
   const read = async (requestId: string) => {
     const found = await readRecord(store, run, lane, requestId);
     // Calls of a request that is still open, or was blocked in the end, were made all the same.
@@ -171,11 +178,13 @@ const scoreLane = async (
       : await readAttempts(store, keys.lane.attempts(run, lane, requestId));
     return { found, attempts: made.attempts };
   };
-  for await (const [requestId, { found, attempts }] of readAhead(requestIds, read)) {
+  for await (const [requestId, { found, attempts }] of readAhead(needs.keys(), read)) {
     if (found !== null) records.set(requestId, found);
     bookAttempts(tally, attempts);
+    if (found !== null && 'rawText' in found) bookReuse(tally, attempts, needs.get(requestId)! - 1);
   }
-  tally.reused = views.reduce((sum, view) => sum + view.requestIds.length, 0) - requestIds.size;
+  const { provider } = context.contract.lanes.find((candidate) => candidate.id === lane)!;
+  if (!isPaid(provider)) bookAsReplayed(tally);
   const taskIds = [...new Set(views.map((view) => view.taskId))];
   const scores = benchmark.score(
     inputs,

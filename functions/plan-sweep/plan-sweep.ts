@@ -1,4 +1,5 @@
 import type { Benchmark, LanePlan } from '../../shared/benchmarks/benchmark.ts';
+import { type ClipToPrepare, clipToPrepare, derivedRecord } from '../../shared/contracts/media.ts';
 import {
   type GroupPlan,
   groupRow,
@@ -7,15 +8,18 @@ import {
   plannedView,
 } from '../../shared/contracts/plan.ts';
 import { type AttemptLog, failureRecord } from '../../shared/contracts/records.ts';
-import { laneOf } from '../../shared/contracts/run.ts';
+import { type LaneContract, laneOf } from '../../shared/contracts/run.ts';
 import {
   type LaneWorkers,
   type PlanSweepResult,
   planSweepInput,
 } from '../../shared/contracts/stage-messages.ts';
+import { type ClipForms, recipeId, sentParts } from '../../shared/domain/media.ts';
+import { channelOf } from '../../shared/domain/request.ts';
 import { keys, requestHash } from '../../shared/keys.ts';
 import { laneQueue } from '../../shared/naming.ts';
 import type { ObjectStore } from '../../shared/ports/object-store.ts';
+import { readAhead } from '../../shared/stages/read-ahead.ts';
 import {
   listedHashes,
   loadRun,
@@ -30,6 +34,10 @@ export interface PlanSweepPorts {
   queueUrl(queue: string): string;
   /** Who empties the lane's queue where nobody does so all the time. */
   workersOf(run: string, lane: string): LaneWorkers | null;
+  /** How a lane sends its clips. */
+  clipFormsOf(lane: LaneContract): ClipForms;
+  /** Clips that are made at the same time. */
+  clipsAtOnce: number;
 }
 
 /** Views of a lane wait in its queue while others run: this many groups in flight for each slot. */
@@ -46,7 +54,8 @@ export const createPlanSweep =
     const { run, retryErrors } = planSweepInput.parse(rawInput);
     const { store } = ports;
     const context = await loadRun(store, run);
-    if ((await store.getText(keys.run.planSummary(run))) === null) await writePlan(ports, context);
+    const isNew = (await store.getText(keys.run.planSummary(run))) === null;
+    if (isNew) await writePlan(ports, context);
     const lanes: PlanSweepResult['lanes'] = [];
     for (const lane of context.contract.lanes) {
       const settings = laneOf(context.settings, lane.id);
@@ -66,7 +75,14 @@ export const createPlanSweep =
         workers: groups === 0 ? null : ports.workersOf(run, lane.id),
       });
     }
-    return { run, lanes };
+    const media = {
+      // What could not be made for an earlier run may be made by now.
+      pending: await writePendingClips(store, run, isNew || retryErrors),
+      pendingKey: keys.run.pendingClips(run),
+      resultsPrefix: keys.run.clipMapResults(run),
+      maxConcurrency: ports.clipsAtOnce,
+    };
+    return { run, media, lanes };
   };
 
 const writePlan = async (ports: PlanSweepPorts, context: RunContext): Promise<void> => {
@@ -78,6 +94,7 @@ const writePlan = async (ports: PlanSweepPorts, context: RunContext): Promise<vo
   const media = await storedMedia(store, contract.benchmark.id, contract.benchmark.mediaSha256 !== null);
   const plans = new Map<string, LanePlan>();
   const summaries: LaneSummary[] = [];
+  const clips = new Map<string, ClipToPrepare>();
   for (const lane of contract.lanes) {
     const modalities = lane.modalities.toSorted().join('');
     let plan = plans.get(modalities);
@@ -98,10 +115,17 @@ const writePlan = async (ports: PlanSweepPorts, context: RunContext): Promise<vo
       keys.run.laneViews(run, lane.id),
       plan.views.map((view) => JSON.stringify(view)),
     );
+    for (const clip of clipsToPrepare(ports.clipFormsOf(lane), lane, plan, benchmark, inputs, media)) {
+      clips.set(`${clip.clip.sha256} ${recipeId(clip.form)}`, clip);
+    }
     const summary = summarizeLane(lane.id, plan);
     await store.put(keys.run.laneSummary(run, lane.id), `${JSON.stringify(summary, null, 2)}\n`);
     summaries.push(summary);
   }
+  await store.putLines(
+    keys.run.clips(run),
+    clips.values().map((clip) => JSON.stringify(clip)),
+  );
   // Last, since its presence says that the plan is whole.
   await store.put(keys.run.planSummary(run), `${JSON.stringify({ run, lanes: summaries }, null, 2)}\n`);
 };
@@ -144,20 +168,89 @@ const writeGroups = async (
     const groupViews = group.viewIds.map((viewId) => views.get(viewId)!);
     const requests: GroupPlan['requests'] = {};
     for (const requestId of new Set(groupViews.flatMap((view) => view.requestIds))) {
-      requests[requestId] = benchmark.frozenRequest(inputs, requestId).messages.map((message) =>
-        message.role === 'assistant'
-          ? message
-          : {
-              role: 'user' as const,
-              content: message.content.map((part) =>
-                part.type === 'text' ? part : { ...part, sha256: media.get(part.path) ?? null },
-              ),
-            },
-      );
+      requests[requestId] = plannedMessages(benchmark, inputs, requestId, media);
     }
     const file: GroupPlan = { v: 1, groupId: group.groupId, views: groupViews, requests };
     await store.put(keys.run.group(run, group.groupId), JSON.stringify(file));
   }
+};
+
+const plannedMessages = (
+  benchmark: Benchmark,
+  inputs: unknown,
+  requestId: string,
+  media: ReadonlyMap<string, string>,
+): GroupPlan['requests'][string] =>
+  benchmark.frozenRequest(inputs, requestId).messages.map((message) =>
+    message.role === 'assistant'
+      ? message
+      : {
+          role: 'user' as const,
+          content: message.content.map((part) =>
+            part.type === 'text' ? part : { ...part, sha256: media.get(part.path) ?? null },
+          ),
+        },
+  );
+
+/** The clips that a lane sends in another form than the benchmark's, with repetitions. */
+function* clipsToPrepare(
+  forms: ClipForms,
+  { modalities }: LaneContract,
+  plan: LanePlan,
+  benchmark: Benchmark,
+  inputs: unknown,
+  media: ReadonlyMap<string, string>,
+): Generator<ClipToPrepare> {
+  if (forms.video === null && forms.audio === null && !forms.mux) return;
+  for (const requestId of new Set(plan.views.flatMap((view) => view.requestIds))) {
+    for (const message of plannedMessages(benchmark, inputs, requestId, media)) {
+      if (message.role === 'assistant') continue;
+      const shown = message.content.filter(
+        (part) => part.type === 'text' || modalities.includes(channelOf(part.type)),
+      );
+      for (const part of sentParts(shown, forms)) {
+        if (part.type === 'text' || part.form === null || part.clip.sha256 === null) continue;
+        yield { clip: { path: part.clip.path, sha256: part.clip.sha256 }, form: part.form };
+      }
+    }
+  }
+}
+
+/** Writes down the clips that are still to be made and gives their number. */
+const writePendingClips = async (
+  store: ObjectStore,
+  run: string,
+  retryUnusable: boolean,
+): Promise<number> => {
+  // Runs that were planned before clips had forms have no such list.
+  const isPlanned = (await store.tag(keys.run.clips(run))) !== null;
+  const clips = isPlanned
+    ? await Array.fromAsync(readStoredLines(store, keys.run.clips(run), clipToPrepare))
+    : [];
+  let pending = 0;
+  async function* lines() {
+    for await (const [clip, isDone] of readAhead(clips, (clip) => isPrepared(store, clip, retryUnusable))) {
+      if (isDone) continue;
+      pending += 1;
+      yield JSON.stringify(clip);
+    }
+  }
+  await store.putLines(keys.run.pendingClips(run), lines());
+  return pending;
+};
+
+/** A record may outlive its files where old ones are cleared away. */
+const isPrepared = async (
+  store: ObjectStore,
+  { clip, form }: ClipToPrepare,
+  retryUnusable: boolean,
+): Promise<boolean> => {
+  const recipe = recipeId(form);
+  const record = await readStored(store, keys.derived.record(clip.sha256, recipe), derivedRecord);
+  if (record === null) return false;
+  if (record.status === 'unusable') return !retryUnusable;
+  if (record.status === 'same') return true;
+  return (await store.tag(keys.derived.file(clip.sha256, recipe, record.files[0]!.name))) !== null;
 };
 
 /** Makes errors open again. Provider refusals stay: asking again would only shop for another answer. */

@@ -22,7 +22,10 @@ const publishedSummary = z.looseObject({
     open: z.number(),
     calls: z.number(),
     costMicroUsd: z.number().nullable(),
+    knownCostMicroUsd: z.number().default(0),
+    unpricedCalls: z.number().default(0),
   }),
+  priceDate: z.string().nullable(),
   tables: z.array(
     z.strictObject({ title: z.string(), header: z.array(z.string()), rows: z.array(z.array(z.string())) }),
   ),
@@ -41,7 +44,7 @@ export const createPublishReport =
         remedy: 'run `turnsweep report` first',
       });
     }
-    const { counts, tables, contractHash, seed } = publishedSummary.parse(JSON.parse(text));
+    const { counts, tables, contractHash, seed, priceDate } = publishedSummary.parse(JSON.parse(text));
     const page = keys.run.report(run, 'index.html');
     await store.put(
       page,
@@ -53,12 +56,8 @@ export const createPublishReport =
             `${counts.valid} valid, ${counts.excluded} excluded, ${counts.pending} awaiting review, ${counts.open} open`,
           ],
           ['Calls', String(counts.calls)],
-          [
-            'Cost',
-            counts.costMicroUsd === null
-              ? 'unknown (a price is missing)'
-              : `$${(counts.costMicroUsd / 1e6).toFixed(2)}`,
-          ],
+          ['Cost', costText(counts)],
+          ...(priceDate === null ? [] : [['List prices as of', priceDate] as const]),
           ['Contract', contractHash],
           ['Seed', String(seed)],
         ],
@@ -67,3 +66,14 @@ export const createPublishReport =
     );
     return { page };
   };
+
+const costText = (counts: {
+  costMicroUsd: number | null;
+  knownCostMicroUsd: number;
+  unpricedCalls: number;
+}): string => {
+  if (counts.costMicroUsd !== null) return `$${(counts.costMicroUsd / 1e6).toFixed(2)}`;
+  const known =
+    counts.knownCostMicroUsd === 0 ? 'unknown' : `at least $${(counts.knownCostMicroUsd / 1e6).toFixed(2)}`;
+  return `${known} (${counts.unpricedCalls} calls of unknown cost)`;
+};

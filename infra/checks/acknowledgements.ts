@@ -2,7 +2,7 @@ import { Validations } from 'aws-cdk-lib';
 import type { IConstruct } from 'constructs';
 import { deployedName, jobDefinitionName } from '../../shared/naming.ts';
 import { type StageName, scopes } from '../../shared/scopes.ts';
-import { isGpu, type LanesConfig } from '../config/lanes.ts';
+import { foundationModel, isGpu, isHosted, type LanesConfig } from '../config/lanes.ts';
 import { pattern } from '../constructs/scope-statements.ts';
 import { constructId } from '../constructs/stage-function.ts';
 
@@ -81,8 +81,13 @@ export const acknowledgements = (deployment: string, lanes: LanesConfig): Acknow
     ),
     ...keysOf(
       'Sweep/SweepMachineRole',
-      ['runs/*/plan/*/pending.jsonl', 'runs/*/lanes/*/map/*'],
-      'Items and results of the Distributed Map, by run and lane.',
+      [
+        'runs/*/plan/*/pending.jsonl',
+        'runs/*/plan/pending-clips.jsonl',
+        'runs/*/lanes/*/map/*',
+        'runs/*/media/map/*',
+      ],
+      'Items and results of the Distributed Maps, by run and lane.',
     ),
     ...keysOf(
       'Sweep/JudgingMachineRole',
@@ -97,6 +102,22 @@ export const acknowledgements = (deployment: string, lanes: LanesConfig): Acknow
         ),
         reason: 'Each change of a job definition is a new revision of it.',
       }),
+    ),
+    ...[
+      { role: 'GenerateTurns', models: lanes.lanes.filter(isHosted).map((lane) => lane.bedrockModel) },
+      { role: 'JudgeAnswers', models: [lanes.judge.bedrockModel] },
+    ].flatMap(({ role, models }) =>
+      models.flatMap((id): Acknowledgement[] =>
+        id === undefined
+          ? []
+          : [
+              {
+                path: `Sweep/${role}Role`,
+                id: wildcard(`arn:<AWS::Partition>:bedrock:*::foundation-model/${foundationModel(id)}`),
+                reason: 'An inference profile sends the call on to its model in any of its regions.',
+              },
+            ],
+      ),
     ),
     {
       path: 'Sweep/StartSweepRole',

@@ -5,16 +5,23 @@ export interface StageSize {
   memoryMb: number;
   /** Absent where the lane or the judge sets it. */
   timeoutSeconds?: number;
+  /** Room in `/tmp`; 512 unless given. */
+  diskMb?: number;
 }
 
 export const stageSizes: Record<StageName, StageSize> = {
   'plan-sweep': { memoryMb: 1769, timeoutSeconds: 900 },
+  // ffmpeg works in one thread, so one core. A clip is in memory once beside it, and on disk with what is made of it.
+  'prepare-media': { memoryMb: 1769, timeoutSeconds: 900, diskMb: 2048 },
   // It only waits for the model: memory is a straight multiplier of the largest line of the bill.
   'generate-turns': { memoryMb: 256 },
   'exclude-request': { memoryMb: 256, timeoutSeconds: 60 },
   'stop-lane': { memoryMb: 256, timeoutSeconds: 60 },
   'plan-judging': { memoryMb: 3008, timeoutSeconds: 900 },
   'judge-answers': { memoryMb: 256 },
+  // A file of a batch is made and sent in memory, 200 MB at most.
+  'submit-judge-batch': { memoryMb: 1769, timeoutSeconds: 900 },
+  'poll-judge-batch': { memoryMb: 1769, timeoutSeconds: 900 },
   'aggregate-run': { memoryMb: 3008, timeoutSeconds: 900 },
   'publish-report': { memoryMb: 512, timeoutSeconds: 120 },
   'start-sweep': { memoryMb: 256, timeoutSeconds: 60 },

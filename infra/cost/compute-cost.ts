@@ -68,6 +68,9 @@ export const behaviour = {
   mediaMbPerCall: 0.3,
 } as const;
 
+/** Clips that the first sweep makes where providers want another form; assumed, and kept for later sweeps. */
+export const clipsToMake = { clips: 10_000, secondsPerClip: 4 };
+
 export interface CostLine {
   what: string;
   count: number;
@@ -136,6 +139,7 @@ export const transitions = () => {
       statesEntered(processor(sweep, 'Evaluate Lanes', 'Run Lane', 'Evaluate Groups'), '').length +
       start +
       statesEntered(group, '').length,
+    perClip: start + statesEntered(processor(sweep, 'Prepare Media'), '').length,
     perChunk: start + statesEntered(chunk, 'done').length,
     perChunkRetry: statesEntered(chunk, 'retry', 'Judge Outcome', 'Judge Answers').length + 1,
   };
@@ -220,6 +224,16 @@ export const computeCost = (shape: SweepShape): CostLine[] => {
   ];
 };
 
+/** What making clips costs, in dollars. */
+export const clipsUsd = ({ clips, secondsPerClip }: typeof clipsToMake): number =>
+  clips *
+  ((secondsPerClip * stageSizes['prepare-media'].memoryMb * prices.lambdaGbSecond.usd) / 1024 +
+    prices.lambdaRequest.usd +
+    transitions().perClip * prices.transition.usd +
+    // The file and what is known of it; the look before, the original, and the child's result.
+    2 * prices.s3Put.usd +
+    3 * prices.s3Get.usd);
+
 export const totalUsd = (lines: readonly CostLine[]): number => lines.reduce((sum, { usd }) => sum + usd, 0);
 
 /** The upper limit that the design has to keep, in dollars. */
@@ -286,6 +300,7 @@ ${table(
 - A run without a budget reserves nothing: ${dollars(noBudget)}.
 - Clips leave through the functions: at ${behaviour.mediaMbPerCall} MB a call about ${mediaGb.toFixed(0)} GB, ${dollars(mediaGb * prices.egressGb.usd)} more that no
   design of ours saves while the provider takes no addresses. Text-only benchmarks have none.
+- Clips in another form are made once and kept for 90 days: ${grouped(clipsToMake.clips)} of them at ${clipsToMake.secondsPerClip} s each ${dollars(clipsUsd(clipsToMake))} more.
 - Standing cost a month: the bucket's key $1, each provider key $0.40, each alarm $0.10, the dashboard $3, stored data. No NAT
   gateway, no endpoint with an hourly price, no GPU while no job waits.
 

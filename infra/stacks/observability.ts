@@ -152,7 +152,17 @@ export const createObservabilityStack = (
       metric: props.schedule.deadLetters.metricApproximateNumberOfMessagesVisible(maximum),
       threshold: 1,
     },
-    ...(['plan-sweep', 'plan-judging', 'aggregate-run', 'publish-report'] as const).map(
+    ...(
+      [
+        'plan-sweep',
+        'prepare-media',
+        'plan-judging',
+        'submit-judge-batch',
+        'poll-judge-batch',
+        'aggregate-run',
+        'publish-report',
+      ] as const
+    ).map(
       (stage): AlarmRule => ({
         article: 'failing-stage',
         subject: stage,

@@ -17,9 +17,10 @@ import {
   queueResourceName,
 } from '../../shared/naming.ts';
 import { type StageName, scopes } from '../../shared/scopes.ts';
-import { isGpu, isHosted, type LanesConfig } from '../config/lanes.ts';
+import { foundationModel, isGpu, isHosted, type LanesConfig } from '../config/lanes.ts';
 import { maxReceiveCount, returnSeconds, stageSizes, visibilityPerTimeout } from '../config/stages.ts';
 import { createStateMachine, type MachineName } from '../constructs/asl-state-machine.ts';
+import { createMediaLayer } from '../constructs/media-layer.ts';
 import { keyStatement, scopeStatements } from '../constructs/scope-statements.ts';
 import { createStageFunction } from '../constructs/stage-function.ts';
 import { createStageQueue, type StageQueue } from '../constructs/stage-queue.ts';
@@ -115,6 +116,21 @@ export const createSweepStack = (scope: Construct, id: string, props: SweepStack
           }),
         ];
   };
+  const bedrockModels = (ids: readonly (string | undefined)[]) => {
+    const named = [...new Set(ids)].filter((id) => id !== undefined);
+    if (named.length === 0) return [];
+    return [
+      new PolicyStatement({
+        sid: 'CallModels',
+        actions: ['bedrock:InvokeModel', 'bedrock:InvokeModelWithResponseStream'],
+        // A profile sends the call on to its model in any of its regions.
+        resources: named.flatMap((id) => [
+          stack.formatArn({ service: 'bedrock', resource: 'inference-profile', resourceName: id }),
+          `arn:${Aws.PARTITION}:bedrock:*::foundation-model/${foundationModel(id)}`,
+        ]),
+      }),
+    ];
+  };
   const answers = (resources: string[]) =>
     new PolicyStatement({
       sid: 'AnswerTokens',
@@ -123,27 +139,33 @@ export const createSweepStack = (scope: Construct, id: string, props: SweepStack
     });
 
   const turnsStatements = () => [ledger(), answers([statesArn('stateMachine', 'view-group')])];
+  const judgeStatements = () => [
+    ledger(),
+    // Accounts of lanes name models.
+    new PolicyStatement({
+      sid: 'NoLaneAccounts',
+      effect: Effect.DENY,
+      actions: ledgerActions,
+      resources: [data.ledger.tableArn],
+      conditions: { 'ForAnyValue:StringLike': { 'dynamodb:LeadingKeys': ['*run/*/lane/*'] } },
+    }),
+    ...secretsOf([lanes.judge.secret]),
+  ];
   const extraStatements: Partial<Record<StageName, PolicyStatement[]>> = {
     // It sets the limits of a run's accounts.
     'plan-sweep': [ledger()],
     'generate-turns': [
       ...turnsStatements(),
       ...secretsOf(lanes.lanes.filter(isHosted).map((lane) => lane.secret)),
+      ...bedrockModels(lanes.lanes.filter(isHosted).map((lane) => lane.bedrockModel)),
     ],
     'judge-answers': [
-      ledger(),
-      // Accounts of lanes name models.
-      new PolicyStatement({
-        sid: 'NoLaneAccounts',
-        effect: Effect.DENY,
-        actions: ledgerActions,
-        resources: [data.ledger.tableArn],
-        conditions: { 'ForAnyValue:StringLike': { 'dynamodb:LeadingKeys': ['*run/*/lane/*'] } },
-      }),
+      ...judgeStatements(),
       // A child of a Distributed Map belongs to a machine below the one that it is written in.
       answers([statesArn('stateMachine', 'judging'), statesArn('stateMachine', 'judging', '/*')]),
-      ...secretsOf([lanes.judge.secret]),
     ],
+    'submit-judge-batch': judgeStatements(),
+    'poll-judge-batch': judgeStatements(),
     'start-sweep': [
       new PolicyStatement({
         sid: 'StartSweep',
@@ -157,6 +179,7 @@ export const createSweepStack = (scope: Construct, id: string, props: SweepStack
       }),
     ],
   };
+  const mediaLayer = createMediaLayer(stack, deployment);
   const functions = Object.fromEntries(
     (Object.keys(scopes) as StageName[]).map((stage) => [
       stage,
@@ -173,6 +196,7 @@ export const createSweepStack = (scope: Construct, id: string, props: SweepStack
           ...scopeStatements(data, scopes[stage], deletingStages.includes(stage)),
           ...(extraStatements[stage] ?? []),
         ],
+        layers: stage === 'prepare-media' && mediaLayer !== null ? [mediaLayer] : [],
       }),
     ]),
   ) as Record<StageName, NodejsFunction>;
@@ -195,7 +219,7 @@ export const createSweepStack = (scope: Construct, id: string, props: SweepStack
       resources: queues.map(({ queue }) => queue.queueArn),
     });
   /** What a Distributed Map needs: its children, its items and its results. */
-  const distributedMap = (machine: MachineName, items: string, results: string) => [
+  const distributedMap = (machine: MachineName, items: string[], results: string[]) => [
     new PolicyStatement({
       sid: 'StartMapChildren',
       actions: ['states:StartExecution'],
@@ -209,12 +233,12 @@ export const createSweepStack = (scope: Construct, id: string, props: SweepStack
     new PolicyStatement({
       sid: 'ReadItems',
       actions: ['s3:GetObject'],
-      resources: [bucket.arnForObjects(items)],
+      resources: items.map((pattern) => bucket.arnForObjects(pattern)),
     }),
     new PolicyStatement({
       sid: 'WriteResults',
       actions: ['s3:PutObject', 's3:GetObject', 's3:ListMultipartUploadParts', 's3:AbortMultipartUpload'],
-      resources: [bucket.arnForObjects(results)],
+      resources: results.map((pattern) => bucket.arnForObjects(pattern)),
     }),
     keyStatement(key),
   ];
@@ -289,14 +313,22 @@ export const createSweepStack = (scope: Construct, id: string, props: SweepStack
     machine: 'judging',
     substitutions: {
       PlanJudgingFunction: functions['plan-judging'].functionArn,
+      SubmitJudgeBatchFunction: functions['submit-judge-batch'].functionArn,
+      PollJudgeBatchFunction: functions['poll-judge-batch'].functionArn,
       AggregateRunFunction: functions['aggregate-run'].functionArn,
       PublishReportFunction: functions['publish-report'].functionArn,
       Bucket: bucket.bucketName,
     },
     statements: [
-      invoke(functions['plan-judging'], functions['aggregate-run'], functions['publish-report']),
+      invoke(
+        functions['plan-judging'],
+        functions['submit-judge-batch'],
+        functions['poll-judge-batch'],
+        functions['aggregate-run'],
+        functions['publish-report'],
+      ),
       send(judge),
-      ...distributedMap('judging', 'runs/*/judging/chunks.jsonl', 'runs/*/judging/map/*'),
+      ...distributedMap('judging', ['runs/*/judging/chunks.jsonl'], ['runs/*/judging/map/*']),
     ],
   });
   const sweep = createStateMachine(stack, {
@@ -304,15 +336,20 @@ export const createSweepStack = (scope: Construct, id: string, props: SweepStack
     machine: 'sweep',
     substitutions: {
       PlanSweepFunction: functions['plan-sweep'].functionArn,
+      PrepareMediaFunction: functions['prepare-media'].functionArn,
       StopLaneFunction: functions['stop-lane'].functionArn,
       Bucket: bucket.bucketName,
       ViewGroupStateMachine: viewGroup.stateMachineArn,
       JudgingStateMachine: judging.stateMachineArn,
     },
     statements: [
-      invoke(functions['plan-sweep'], functions['stop-lane']),
+      invoke(functions['plan-sweep'], functions['prepare-media'], functions['stop-lane']),
       ...runJobs(),
-      ...distributedMap('sweep', 'runs/*/plan/*/pending.jsonl', 'runs/*/lanes/*/map/*'),
+      ...distributedMap(
+        'sweep',
+        ['runs/*/plan/*/pending.jsonl', 'runs/*/plan/pending-clips.jsonl'],
+        ['runs/*/lanes/*/map/*', 'runs/*/media/map/*'],
+      ),
       ...runMachines('view-group', 'judging'),
     ],
   });

@@ -67,6 +67,8 @@ export interface LaneAggregate {
   excluded: number;
   pending: number;
   open: number;
+  /** The effect that the lane measured, in percentage points, one for each denominator; left out where none is. */
+  deltas?: readonly { interface: string; deltaPp: number }[];
   /** Final scored rows in the release's order. */
   scoredRows: readonly unknown[];
   /** The lane's own report files. */

@@ -20,6 +20,14 @@ export const judgeChunk = z.strictObject({
 });
 export type JudgeChunk = z.infer<typeof judgeChunk>;
 
+/** A chunk that this start of the judging is to settle, as `chunks.jsonl` lists them. */
+export const openChunk = z.strictObject({
+  chunkId: z.string(),
+  /** Attempts of earlier starts: they do not count against the limit. */
+  attemptsBefore: z.number().int().nonnegative(),
+});
+export type OpenChunk = z.infer<typeof openChunk>;
+
 export const review = z.strictObject({
   v: z.literal(1),
   key: z.string(),

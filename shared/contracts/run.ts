@@ -15,10 +15,65 @@ export const laneSettings = z.strictObject({
   videoMaxSide: z.number().int().positive().optional(),
 });
 
+const rate = z.number().nonnegative();
+
+/** A price as people write it; see `Rates` for what is left out. */
+export const sweepPrice = z.strictObject({
+  inputPerMTok: rate,
+  outputPerMTok: rate,
+  cachedInputPerMTok: rate.optional(),
+  audioInputPerMTok: rate.optional(),
+  imageInputPerMTok: rate.optional(),
+  videoInputPerMTok: rate.optional(),
+  outputAfterMediaPerMTok: rate.optional(),
+  batchMultiplier: rate.max(1).optional(),
+});
+
+const rates = {
+  inputPerMTok: rate.nullable(),
+  outputPerMTok: rate.nullable(),
+  cachedInputPerMTok: rate.nullable().optional(),
+  audioInputPerMTok: rate.nullable().optional(),
+  imageInputPerMTok: rate.nullable().optional(),
+  videoInputPerMTok: rate.nullable().optional(),
+  outputAfterMediaPerMTok: rate.nullable().optional(),
+};
+
+const priceList = {
+  ...rates,
+  tiers: z.array(z.strictObject({ aboveInputTokens: z.number().int(), ...rates })).optional(),
+  batchMultiplier: rate.nullable().optional(),
+};
+
+/** A price as a run was planned with it: from the sweep file, or from the price book. */
 export const lanePrice = z.strictObject({
-  inputPerMTok: z.number().nonnegative(),
-  outputPerMTok: z.number().nonnegative(),
-  cachedInputPerMTok: z.number().nonnegative().optional(),
+  ...priceList,
+  changes: z.array(z.strictObject({ from: z.string(), ...priceList })).optional(),
+  source: z.string().optional(),
+  seen: z.string().optional(),
+  note: z.string().optional(),
+});
+
+/** What a lane was expected to use and cost at the most, before its first call. */
+export const laneProjection = z.strictObject({
+  /** Prompt tokens of all requests, with clips and with every reply in a history at the lane's first cap. */
+  promptTokens: z.number().int(),
+  /** Those of the prompt tokens that are clips. */
+  mediaTokens: z.number().int(),
+  /** Every reply at the first cap. */
+  replyTokens: z.number().int(),
+  /** Null where the price is not known. */
+  costMicroUsd: z.number().nullable(),
+  /** What the figures rest on where no rule of the provider tells. */
+  assumptions: z.array(z.string()),
+});
+export type LaneProjection = z.infer<typeof laneProjection>;
+
+/** What a provider allows in a minute, to a model or to an account. */
+export const rateLimits = z.strictObject({
+  requestsPerMinute: z.number().positive().optional(),
+  /** Prompts and replies together. */
+  tokensPerMinute: z.number().positive().optional(),
 });
 
 /** The part of a lane that makes its replies what they are: part of the run contract. */
@@ -61,6 +116,13 @@ const backoff = z.strictObject({
   maxSeconds: z.number().nonnegative(),
 });
 
+/** How a judge works through its provider's batch interface. */
+export const batchSettings = z.strictObject({
+  /** Wait before the first look at a batch, growing to the longest. */
+  poll: backoff,
+});
+export type BatchSettings = z.infer<typeof batchSettings>;
+
 export const judgeSettings = z.strictObject({
   provider: z.string(),
   model: z.string(),
@@ -71,9 +133,12 @@ export const judgeSettings = z.strictObject({
   maxTokens: z.number().int().positive(),
   attempts: z.number().int().positive(),
   maxInFlight: z.number().int().positive(),
+  limits: rateLimits.optional(),
   deadlineSeconds: z.number().positive(),
   backoff,
   price: lanePrice.nullable(),
+  /** Null: one call for each chunk. Absent in settings of earlier versions. */
+  batch: batchSettings.nullable().default(null),
 });
 export type JudgeSettings = z.infer<typeof judgeSettings>;
 
@@ -101,10 +166,14 @@ export const runSettings = z.strictObject({
       apiKeyEnv: z.string().nullable(),
       attempts: z.number().int().positive(),
       maxInFlight: z.number().int().positive(),
+      limits: rateLimits.optional(),
       deadlineSeconds: z.number().positive(),
       backoff,
       price: lanePrice.nullable(),
       budgetMicroUsd: z.number().int().nonnegative().nullable(),
+      /** Most tokens of one clip, for reservations; absent in settings of earlier versions. */
+      clipTokensAtMost: z.strictObject({ audio: z.number().int(), video: z.number().int() }).optional(),
+      projection: laneProjection.optional(),
     }),
   ),
   judge: judgeSettings.nullable(),

@@ -91,6 +91,13 @@ export const stopLaneInput = z.strictObject({
 
 export const planSweepResult = z.strictObject({
   run: z.string(),
+  /** Clips to make before the lanes begin. */
+  media: z.strictObject({
+    pending: z.number().int().nonnegative(),
+    pendingKey: z.string(),
+    resultsPrefix: z.string(),
+    maxConcurrency: z.number().int().positive(),
+  }),
   lanes: z.array(
     z.strictObject({
       run: z.string(),
@@ -122,5 +129,34 @@ export const planJudgingResult = z.strictObject({
   queueUrl: z.string(),
   maxConcurrency: z.number().int().positive(),
   limits: z.strictObject({ attempts: z.number().int() }),
+  /**
+   * `none`: each chunk is a call. `submit`: chunks go to the provider as a batch. `await`: a batch of an earlier start
+   * is open, and only what it leaves is planned.
+   */
+  batch: z.enum(['none', 'submit', 'await']),
 });
 export type PlanJudgingResult = z.infer<typeof planJudgingResult>;
+
+/** `polls` looks at the open batches so far, `tries` faults of the provider in a row. */
+export const judgeBatchInput = z.strictObject({
+  run: z.string(),
+  polls: z.number().int().nonnegative(),
+  tries: z.number().int().nonnegative(),
+});
+
+/**
+ * - `waiting`: a batch is open; look at it after `waitSeconds`.
+ * - `collected`: none is open any more; submit what is left.
+ * - `retry`: nothing could be submitted, for a reason that may pass.
+ * - `done`: no chunk is left that may be asked about.
+ * - `budget`: the money left has no room for a single chunk.
+ * - `stopped`: the judge cannot go on.
+ */
+export const judgeBatchOutcome = z.strictObject({
+  status: z.enum(['waiting', 'collected', 'retry', 'done', 'budget', 'stopped']),
+  kind: z.string().nullable(),
+  waitSeconds: z.number().int().nonnegative(),
+  polls: z.number().int().nonnegative(),
+  tries: z.number().int().nonnegative(),
+});
+export type JudgeBatchOutcome = z.infer<typeof judgeBatchOutcome>;

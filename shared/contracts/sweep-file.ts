@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { channels, lanePrice, laneSettings } from './run.ts';
+import { channels, laneSettings, rateLimits, sweepPrice } from './run.ts';
 
 /** The sweep file as people write it. Unknown keys are errors; defaults stand here and nowhere else. */
 
@@ -67,10 +67,11 @@ const lane = z.strictObject({
   retryMaxTokens: z.number().int().positive().optional(),
   attempts: z.number().int().positive().max(20).default(5),
   maxInFlight: z.number().int().positive().max(10_000).default(8),
+  limits: rateLimits.optional(),
   deadlineSeconds: z.number().positive().default(600),
   backoff,
   settings: laneSettings.default({}),
-  price: lanePrice.optional(),
+  price: sweepPrice.optional(),
   budget: budget.optional(),
 });
 
@@ -84,9 +85,18 @@ const judge = z.strictObject({
   maxTokens: z.number().int().positive().default(8192),
   attempts: z.number().int().positive().max(20).default(5),
   maxInFlight: z.number().int().positive().max(1000).default(4),
+  limits: rateLimits.optional(),
   deadlineSeconds: z.number().positive().default(600),
   backoff,
-  price: lanePrice.optional(),
+  price: sweepPrice.optional(),
+  /** Through the provider's batch interface: answers within a day, for less money. */
+  batch: z.boolean().default(false),
+  batchPoll: z
+    .strictObject({
+      baseSeconds: z.number().min(1).default(30),
+      maxSeconds: z.number().min(1).default(900),
+    })
+    .default({ baseSeconds: 30, maxSeconds: 900 }),
   reviewCache: z.array(z.string().min(1)).default([]),
 });
 

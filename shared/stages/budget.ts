@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { RunSettings } from '../contracts/run.ts';
-import { callCostMicroUsd, mayBeCharged, type Price, reservationMicroUsd } from '../domain/cost.ts';
+import {
+  type BilledCall,
+  callCostMicroUsd,
+  mayBeCharged,
+  type Price,
+  reservationMicroUsd,
+} from '../domain/cost.ts';
 import type { CallOutcome } from '../domain/outcome.ts';
 import { laneAccount, runAccount } from '../naming.ts';
 import type { Ledger } from '../ports/ledger.ts';
@@ -33,6 +39,8 @@ export interface BudgetedCall<Called extends CallOutcome> {
   price: Price | null;
   promptTokensAtMost: number;
   maxTokens: number;
+  /** What its bill depends on besides tokens. */
+  billed?: BilledCall;
   call: () => Promise<Called>;
 }
 
@@ -48,11 +56,13 @@ export const callWithinBudget = async <Called extends CallOutcome>({
   ledger,
   accounts,
   price,
+  billed,
   call,
   ...most
 }: BudgetedCall<Called>): Promise<Called | 'spent' | 'held'> => {
   if (accounts.length === 0) return call();
-  const reserved = price === null ? 0 : reservationMicroUsd(most.promptTokensAtMost, most.maxTokens, price);
+  const reserved =
+    price === null ? 0 : reservationMicroUsd(most.promptTokensAtMost, most.maxTokens, price, billed);
   const reservation = randomUUID();
   if (!(await ledger.reserve(accounts, reservation, reserved))) {
     const balances = await Promise.all(accounts.map((account) => ledger.balance(account)));
@@ -67,7 +77,7 @@ export const callWithinBudget = async <Called extends CallOutcome>({
     const called = await call();
     const kind = 'kind' in called ? called.kind : null;
     booked =
-      callCostMicroUsd(called.usage, price) ??
+      callCostMicroUsd(called.usage, price, billed) ??
       (mayBeCharged({ httpStatus: called.httpStatus, kind }) ? reserved : 0);
     return called;
   } finally {

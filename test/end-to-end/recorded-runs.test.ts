@@ -100,12 +100,23 @@ describe.runIf(hasReference)('a recorded run of the release', () => {
     expect(replayed.size).toBe(recorded.requests);
     expect(replayed).toEqual(replies(path.join(release, 'predictions.jsonl')));
     const summary = json(out, 'report/summary.json') as {
-      counts: { valid: number; views: number; calls: number };
+      counts: { valid: number; views: number; calls: number; costMicroUsd: number };
     };
     expect(summary.counts).toMatchObject({
       valid: recorded.views,
       views: recorded.views,
       calls: recorded.requests,
+      costMicroUsd: 0,
+    });
+    // Every verdict of the release's own judge came from the cache: none was asked for, none was paid.
+    const verdicts = (
+      rows(release, 'scoring/scored_records.jsonl') as { rule_correct: boolean | null }[]
+    ).filter((row) => row.rule_correct === false);
+    const { costs } = json(out, 'report/summary.json') as { costs: { phase: string }[] };
+    expect(costs.find(({ phase }) => phase === 'judge')).toMatchObject({
+      calls: 0,
+      reused: verdicts.length,
+      usd: 0,
     });
   });
 

@@ -61,6 +61,7 @@ describe('the cost of a sweep', () => {
   it('counts the states as they are written', () => {
     expect(transitions()).toEqual({
       perView: 3, // Generate Turns, Turn Outcome, View Done
+      perClip: 2, // start of the child, Prepare Clip
       perRetry: 3, // Wait Before Retry, Generate Turns, Turn Outcome
       perContinue: 3, // Use First Cap, Generate Turns, Turn Outcome
       perGroup: 4, // map child, Run View Group, view-group execution, Run Views

@@ -172,6 +172,30 @@ describe('lanes from configuration', () => {
     expect(small.resources('Gpu', 'AWS::Batch::JobQueue')).toEqual({});
   });
 
+  it('may call the Bedrock models that they name, and no others', () => {
+    const lane = { kind: 'hosted', maxInFlight: 2, timeoutSeconds: 60 };
+    const lanes = fileWith({
+      judge,
+      lanes: [
+        { id: 'a', ...lane, bedrockModel: 'us.amazon.nova-2-omni-v1:0' },
+        { id: 'b', ...lane },
+      ],
+    });
+
+    const small = synthesize({ lanes });
+
+    const [roleId] = Object.keys(small.resources('Sweep', 'AWS::IAM::Role')).filter((id) =>
+      id.startsWith('GenerateTurnsRole'),
+    );
+    const calls = statementsOf(small, 'Sweep', roleId!).filter((statement) =>
+      actionsOf(statement).some((action) => action.startsWith('bedrock:')),
+    );
+    expect(calls.flatMap(resourcesOf)).toEqual([
+      'arn:<AWS::Partition>:bedrock:<AWS::Region>:<AWS::AccountId>:inference-profile/us.amazon.nova-2-omni-v1:0',
+      'arn:<AWS::Partition>:bedrock:*::foundation-model/amazon.nova-2-omni-v1:0',
+    ]);
+  });
+
   it.each([
     ['two lanes that would share a queue', [{ id: 'a_b' }, { id: 'a-b' }], /would share the queue lane-a-b/],
     ['a lane named like a folder of every run', [{ id: 'judging' }], /the name of a folder of every run/],

@@ -23,11 +23,16 @@ const everyKey = {
   inputs: keys.benchmark.input('b1', 'inputs.jsonl'),
   recording: keys.benchmark.recording('b1', hash),
   media: keys.media(hash, 'mp4'),
+  derived: keys.derived.record(hash, 'wav-16khz-mono-r1'),
+  derivedFile: keys.derived.file(hash, 'wav-16khz-mono-r1', '000001-a.wav'),
   contract: keys.run.contract(run),
   settings: keys.run.settings(run),
   planSummary: keys.run.planSummary(run),
   planGroup: keys.run.group(run, 'g1'),
   planGroups: keys.run.laneGroups(run, 'gpt'),
+  planClips: keys.run.clips(run),
+  planPendingClips: keys.run.pendingClips(run),
+  clipMapResult: `${keys.run.clipMapResults(run)}/x/manifest.json`,
   planPending: keys.run.lanePending(run, 'gpt'),
   planViews: keys.run.laneViews(run, 'gpt'),
   reply: keys.lane.request(run, 'gpt', 'r1'),
@@ -41,6 +46,7 @@ const everyKey = {
   chunks: keys.judging.chunks(run),
   chunk: keys.judging.chunk(run, 'c1'),
   chunkAttempts: keys.judging.chunkAttempts(run, 'c1'),
+  judgeBatch: keys.judging.batch(run, '000001'),
   ruleScores: keys.judging.ruleScores(run, 'gpt'),
   judgingSummary: keys.judging.summary(run),
   imported: keys.judging.imported(run),
@@ -86,6 +92,8 @@ describe('blindness', () => {
         [
           'attempts',
           'contract',
+          'derived',
+          'derivedFile',
           'failure',
           'laneCosts',
           'laneViews',
@@ -131,15 +139,46 @@ describe('blindness', () => {
     }
   });
 
-  it('the judging role cannot look up what a lane has spent', () => {
-    const denials = roleOf('judge-answers').filter(({ Effect }) => Effect === 'Deny');
+  it('the functions that talk to its batch interface read no more, and only the one that collects writes reviews', () => {
+    const [submit, poll] = [roleOf('submit-judge-batch'), roleOf('poll-judge-batch')];
 
-    expect(denials).toHaveLength(1);
-    expect(actionsOf(denials[0]!)).toContain('dynamodb:GetItem');
-    expect(denials[0]!.Condition).toEqual({
-      'ForAnyValue:StringLike': { 'dynamodb:LeadingKeys': ['*run/*/lane/*'] },
-    });
+    expect(kinds(submit, 's3:GetObject')).toEqual([
+      'chunk',
+      'chunkAttempts',
+      'chunks',
+      'judge',
+      'judgeBatch',
+    ]);
+    expect(kinds(submit, 's3:PutObject')).toEqual(['judgeBatch']);
+    expect(kinds(poll, 's3:GetObject')).toEqual(['chunk', 'chunkAttempts', 'judge', 'judgeBatch']);
+    expect(kinds(poll, 's3:PutObject')).toEqual(['chunkAttempts', 'judgeBatch', 'review']);
+    for (const statements of [submit, poll]) {
+      expect(kinds(statements, 's3:DeleteObject')).toEqual([]);
+      for (const prefix of [
+        '',
+        'benchmarks/',
+        'runs/',
+        `runs/${run}/lanes/`,
+        `runs/${run}/judging/`,
+        'reviews/',
+      ]) {
+        expect(mayList(statements, prefix)).toBe(false);
+      }
+    }
   });
+
+  it.each(['judge-answers', 'submit-judge-batch', 'poll-judge-batch'])(
+    'the role of %s cannot look up what a lane has spent',
+    (stage) => {
+      const denials = roleOf(stage).filter(({ Effect }) => Effect === 'Deny');
+
+      expect(denials).toHaveLength(1);
+      expect(actionsOf(denials[0]!)).toContain('dynamodb:GetItem');
+      expect(denials[0]!.Condition).toEqual({
+        'ForAnyValue:StringLike': { 'dynamodb:LeadingKeys': ['*run/*/lane/*'] },
+      });
+    },
+  );
 
   it('nobody but the planner writes plans, and only planners delete anything', () => {
     const stages = [
@@ -148,11 +187,21 @@ describe('blindness', () => {
       'exclude-request',
       'plan-judging',
       'judge-answers',
+      'submit-judge-batch',
+      'poll-judge-batch',
       'aggregate-run',
       'publish-report',
       'start-sweep',
     ];
-    const plan: KeyKind[] = ['planGroup', 'planGroups', 'planPending', 'planSummary', 'planViews'];
+    const plan: KeyKind[] = [
+      'planClips',
+      'planGroup',
+      'planGroups',
+      'planPending',
+      'planPendingClips',
+      'planSummary',
+      'planViews',
+    ];
     const writers = stages.filter((stage) =>
       kinds(roleOf(stage), 's3:PutObject').some((kind) => plan.includes(kind)),
     );
@@ -170,10 +219,26 @@ describe('blindness', () => {
     }
   });
 
+  it('the function that makes clips knows nothing but clips', () => {
+    const statements = roleOf('prepare-media');
+
+    expect(kinds(statements, 's3:GetObject')).toEqual(['derived', 'derivedFile', 'media']);
+    expect(kinds(statements, 's3:PutObject')).toEqual(['derived', 'derivedFile']);
+    expect(kinds(statements, 's3:DeleteObject')).toEqual([]);
+    for (const prefix of ['', 'benchmarks/', 'runs/', 'reviews/'])
+      expect(mayList(statements, prefix)).toBe(false);
+  });
+
   it('only the planner of judging reads answers', () => {
-    const readers = ['plan-sweep', 'generate-turns', 'plan-judging', 'judge-answers', 'aggregate-run'].filter(
-      (stage) => mayTouch(roleOf(stage), 's3:GetObject', everyKey.answers),
-    );
+    const readers = [
+      'plan-sweep',
+      'generate-turns',
+      'plan-judging',
+      'judge-answers',
+      'submit-judge-batch',
+      'poll-judge-batch',
+      'aggregate-run',
+    ].filter((stage) => mayTouch(roleOf(stage), 's3:GetObject', everyKey.answers));
 
     expect(readers).toEqual(['plan-judging']);
   });
@@ -216,7 +281,10 @@ describe('roles', () => {
         .flatMap(resourcesOf);
 
     expect(secretsOf('generate-turns')).toHaveLength(2);
-    expect(secretsOf('judge-answers')).toHaveLength(1);
+    for (const stage of ['judge-answers', 'submit-judge-batch', 'poll-judge-batch']) {
+      expect(secretsOf(stage)).toEqual(secretsOf('judge-answers'));
+      expect(secretsOf(stage)).toHaveLength(1);
+    }
     for (const stage of [
       'plan-sweep',
       'plan-judging',
@@ -235,6 +303,8 @@ describe('roles', () => {
       'exclude-request',
       'plan-judging',
       'judge-answers',
+      'submit-judge-batch',
+      'poll-judge-batch',
     ].filter((stage) =>
       roleOf(stage).some((statement) => actionsOf(statement).includes('states:SendTaskSuccess')),
     );

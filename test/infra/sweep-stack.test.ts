@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { checkSubstitutions, openNames } from '../../infra/constructs/asl-state-machine.ts';
@@ -84,9 +84,12 @@ describe('functions', () => {
       'turnsweep-judge-answers',
       'turnsweep-plan-judging',
       'turnsweep-plan-sweep',
+      'turnsweep-poll-judge-batch',
+      'turnsweep-prepare-media',
       'turnsweep-publish-report',
       'turnsweep-start-sweep',
       'turnsweep-stop-lane',
+      'turnsweep-submit-judge-batch',
     ]);
     expect(new Set(roles).size).toBe(functions.length);
     for (const { Properties } of functions) {
@@ -95,6 +98,18 @@ describe('functions', () => {
       const logId = Properties.LoggingConfig.LogGroup.Ref;
       expect(app.resources('Sweep', 'AWS::Logs::LogGroup')[logId]!.Properties.RetentionInDays).toBe(30);
     }
+  });
+
+  it('that makes clips has room for them, and ffmpeg where its layer was built', () => {
+    const layer = path.join(import.meta.dirname, '..', '..', 'infra', 'layers', 'media', 'bin', 'ffmpeg');
+    const { Properties } = stageFunction('prepare-media')[1];
+
+    expect(Properties.EphemeralStorage).toEqual({ Size: 2048 });
+    expect(Properties.MemorySize).toBeGreaterThanOrEqual(1769);
+    expect(Properties.Layers?.length ?? 0).toBe(existsSync(layer) ? 1 : 0);
+    expect(Object.keys(app.resources('Sweep', 'AWS::Lambda::LayerVersion'))).toHaveLength(
+      existsSync(layer) ? 1 : 0,
+    );
   });
 
   it('that talk to models live as long as their longest lane', () => {

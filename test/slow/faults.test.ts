@@ -287,7 +287,7 @@ describe('final failures', () => {
       lane: 'filtered',
       fault: { kind: 'content_filter', firstAttempts: 1, match },
       kind: 'finish_content_filter',
-      refusal: false,
+      refusal: true,
     },
     {
       lane: 'refused',
@@ -913,7 +913,8 @@ describe('lanes', () => {
   it('keep as many calls in flight as they may, over no more connections', async () => {
     const sweep = await sweepUnderTest({
       roots: 70,
-      models: { lane: { reply: { text: 'A' }, latencyMs: 400 }, judge },
+      // Long enough that now and then none of them is on its way.
+      models: { lane: { reply: { text: 'A' }, latencyMs: 1500 }, judge },
       lanes: [{ id: 'lane', maxInFlight: 300 }],
       judge: {},
     });

@@ -227,6 +227,9 @@ export const returnBenchmark: Benchmark<Inputs, Answers> = {
         lane: lane.lane,
         valid: lane.report.pairedItems.length,
         ...splitExcluded(lane.report),
+        deltas: lane.report.groups
+          .filter((row) => row.group === 'interface')
+          .map((row) => ({ interface: row.interface, deltaPp: row.delta_conv_pp })),
         scoredRows: lane.rows,
         files: laneFiles(lane),
         summary: releaseSummary(lane.scores.title.model, lane.report),

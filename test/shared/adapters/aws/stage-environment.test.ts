@@ -83,6 +83,7 @@ vi.mock('../../../../shared/providers/registry.ts', () => ({
     return { close: async () => {} };
   },
   createChatCallerFor: () => ({ close: async () => {} }),
+  providerOf: () => ({ clipForms: () => ({}), capabilities: () => ({}) }),
 }));
 
 const { generateTurnsHandler, planSweepHandler, planningPorts } = await import(
