@@ -161,8 +161,16 @@ const handlersOf = (functionName: string): number[] => {
 /** All that a run found out, less how many calls it took: those that failed count too. */
 const findings = (files: Record<string, string>) => {
   const { 'report/costs.csv': _, 'report/index.html': __, 'report/summary.json': summary, ...rest } = files;
-  const { costs, counts, ...found } = JSON.parse(summary!);
-  return { ...rest, summary: { ...found, counts: { ...counts, calls: null } } };
+  const { costs, counts, tables, ...found } = JSON.parse(summary!);
+  const { views, valid, excluded, pending, open } = counts;
+  return {
+    ...rest,
+    summary: {
+      ...found,
+      counts: { views, valid, excluded, pending, open },
+      tables: tables.filter(({ title }: { title: string }) => title !== 'Cost'),
+    },
+  };
 };
 
 const costsOf = (files: Record<string, string>): Record<string, string>[] =>
