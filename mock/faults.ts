@@ -341,8 +341,11 @@ const drip =
     return outcome([headOf(call), ...slow(opening), ...rounds.flat(), 'hang']);
   };
 
-const stall: Make = (call) =>
-  outcome([headOf(call), { send: joined(piecesOf(call, planOf(call)).slice(0, 2)) }, 'hang']);
+/** A begun reply and then silence; of a document the first half. */
+const stall: Make = (call) => {
+  const begun = piecesOf(call, planOf(call)).slice(0, call.request.stream ? 2 : 1);
+  return outcome([headOf(call), { send: joined(begun) }, 'hang']);
+};
 
 /** Noise before each event of a stream; white space before the pieces of a document. */
 const withNoise =

@@ -7,11 +7,18 @@ import type { OutcomeRule } from '../chat-completions/errors.ts';
  */
 export const arkRules: readonly OutcomeRule[] = [
   // A trial or a spending cap is used up; the other 429 are rates.
-  { codes: /^(quotaexceeded|setlimitexceeded)(\..*)?$/, verdict: 'stop_lane' },
+  { codes: /^(quotaexceeded|setlimitexceeded)(\..*)?$/, status: 429, verdict: 'stop_lane' },
+  {
+    codes: /^(.*ratelimitexceeded(\..*)?|serveroverloaded|requestbursttoofast|inflightbatchsizeexceeded)$/,
+    status: 429,
+    verdict: 'retry',
+  },
+  { codes: /^internalserviceerror$/, status: 500, verdict: 'retry' },
   { codes: /^contentsecuritydetectionerror$/, verdict: 'refused', kind: 'provider_refusal' },
   // Also without a status, in the middle of a stream.
   {
     codes: /^(invalidparameter|missingparameter|invalidimageurl|outofcontexterror)(\..*)?$/,
+    status: 400,
     verdict: 'failed',
   },
 ];

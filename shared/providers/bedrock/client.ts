@@ -72,10 +72,10 @@ export const createBedrockCaller = (options: BedrockOptions): BedrockCaller => {
     const { $metadata, output, stopReason, usage } = await (await opened()).converse(input, signal);
     reading.httpStatus = $metadata.httpStatusCode ?? null;
     reading.requestId = $metadata.requestId ?? null;
-    if (output === undefined) throw new Error('a reply without a message');
-    reading.text = (output.message?.content ?? []).map(({ text }) => text ?? '').join('');
-    reading.stopReason = stopReason ?? null;
     reading.usage = usage;
+    if (output?.message === undefined) throw new Error('a reply without a message');
+    reading.text = (output.message.content ?? []).map(({ text }) => text ?? '').join('');
+    reading.stopReason = stopReason ?? null;
   };
 
   /** False where the reply grew too long. */
@@ -130,7 +130,7 @@ export const createBedrockCaller = (options: BedrockOptions): BedrockCaller => {
           cause: error,
         });
       }
-      return faultOutcome(error, reading, apiKey);
+      return faultOutcome(error, reading, { apiKey, now: Date.now() });
     } finally {
       clearTimeout(deadline);
       clearTimeout(silence);

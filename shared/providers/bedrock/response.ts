@@ -1,5 +1,6 @@
 import type { CallFacts, CallOutcome, ErrorKind } from '../../domain/outcome.ts';
 import { cleanMessage, failedOutcome, verdictOf } from '../chat-completions/errors.ts';
+import { retryAfterSeconds } from '../transport.ts';
 import type { ConverseStreamOutput, TokenUsage } from './converse-sdk.ts';
 import { rules, statusOfException } from './errors.ts';
 import { readUsage } from './usage.ts';
@@ -75,7 +76,7 @@ interface SdkError extends Error {
   errors?: SdkError[];
   $fault?: string;
   $metadata?: { httpStatusCode?: number; requestId?: string };
-  $response?: { statusCode?: number };
+  $response?: { statusCode?: number; headers?: Record<string, string> };
 }
 
 const plainNames = ['Error', 'SyntaxError', 'RangeError', 'AggregateError', 'TimeoutError', 'AbortError'];
@@ -92,9 +93,13 @@ const transportKind = (error: SdkError): ErrorKind | null => {
 
 /**
  * The outcome of a call that the SDK ended with an error. A reply whose stop reason had arrived is complete, whatever
- * broke then, and is not paid for twice. Rethrows what is no fault of the call.
+ * broke then, and is not paid for twice. `now` in ms since the epoch. Rethrows what is no fault of the call.
  */
-export const faultOutcome = (error: unknown, reading: Reading, apiKey: string | null): CallOutcome => {
+export const faultOutcome = (
+  error: unknown,
+  reading: Reading,
+  { apiKey, now }: { apiKey: string | null; now: number },
+): CallOutcome => {
   if (!(error instanceof Error)) throw error;
   const fault = error as SdkError;
   const status = fault.$metadata?.httpStatusCode ?? fault.$response?.statusCode ?? null;
@@ -121,7 +126,9 @@ export const faultOutcome = (error: unknown, reading: Reading, apiKey: string | 
       rules,
     );
     const text = named === null ? `HTTP ${status}: ${said}` : `${named}: ${said}`;
-    return failedOutcome(judged, cleanMessage(text, apiKey), facts);
+    // Bedrock documents no such header; whoever stands in between may send one.
+    const wait = retryAfterSeconds(fault.$response?.headers ?? {}, now, status ?? 0);
+    return failedOutcome(judged, cleanMessage(text, apiKey), facts, wait);
   }
   if (/^(Credentials|Token)ProviderError$/.test(fault.name)) {
     const message = cleanMessage(`no AWS credentials: ${said}`, apiKey);

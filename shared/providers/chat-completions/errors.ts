@@ -14,9 +14,11 @@ export type Verdict = 'retry' | 'refused' | 'failed' | 'stop_lane';
 export interface OutcomeRule {
   /** Of the provider's `code` and `type`, lower case. */
   codes?: RegExp;
-  /** Of the provider's message, where the code alone does not tell. */
+  /** Of the provider's message, where code and status alone do not tell, or where there are none. */
   message?: RegExp;
   statuses?: readonly [from: number, to: number];
+  /** HTTP status that the codes come with: it names the fault where an error inside a 200 has none. */
+  status?: number;
   verdict: Verdict;
   kind?: ErrorKind;
   /** Seconds to wait at least where the provider does not say. */
@@ -35,9 +37,10 @@ export const commonRules: readonly OutcomeRule[] = [
     kind: 'provider_refusal',
   },
   // Nothing that is asked with this key, wallet or model name can succeed.
+  { codes: /^insufficient_quota$/, status: 429, verdict: 'stop_lane' },
   {
     codes:
-      /^(insufficient_quota|arrearage|billing_hard_limit_reached|billing_not_active|account_deactivated|invalid_api_key|model_not_found|model_not_supported)$/,
+      /^(arrearage|billing_hard_limit_reached|billing_not_active|account_deactivated|invalid_api_key|model_not_found|model_not_supported)$/,
     verdict: 'stop_lane',
   },
   { statuses: [401, 404], verdict: 'stop_lane' },
@@ -47,6 +50,10 @@ export const commonRules: readonly OutcomeRule[] = [
   { statuses: [451, 451], verdict: 'refused' },
   { statuses: [300, 499], verdict: 'failed' },
   { statuses: [500, 599], verdict: 'retry' },
+  // Inside a 200 the code may be all that there is.
+  { codes: /^(rate_limit_(error|exceeded)|too_?many_?requests)$/, status: 429, verdict: 'retry' },
+  { codes: /^(server_error|internal_?(server_?)?error)$/, status: 500, verdict: 'retry' },
+  { codes: /^(overloaded(_error)?|service_?unavailable(_?error)?)$/, status: 503, verdict: 'retry' },
 ];
 
 export interface Judged {
@@ -59,14 +66,15 @@ export interface Judged {
 const fits = (rule: OutcomeRule, { status, codes, message }: Fault): boolean => {
   if (rule.message !== undefined && !rule.message.test(message)) return false;
   const { codes: wanted, statuses } = rule;
+  if (wanted === undefined && statuses === undefined) return true;
   if (wanted !== undefined && codes.some((code) => wanted.test(code))) return true;
   return statuses !== undefined && status !== null && status >= statuses[0] && status <= statuses[1];
 };
 
 /** What a fault means to a provider whose own `rules` go before those that all share. */
 export const verdictOf = (fault: Fault, rules: readonly OutcomeRule[] = []): Judged => {
-  const { status } = fault;
   const rule = [...rules, ...commonRules].find((candidate) => fits(candidate, fault));
+  const status = fault.status ?? rule?.status ?? null;
   const kind: ErrorKind = rule?.kind ?? (status === null ? 'invalid_response' : `http_${status}`);
   return { verdict: rule?.verdict ?? 'retry', kind, waitSeconds: rule?.waitSeconds ?? null };
 };

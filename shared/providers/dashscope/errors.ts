@@ -14,15 +14,19 @@ export const dashscopeRules: readonly OutcomeRule[] = [
   // (can1357/oh-my-pi#8476).
   {
     codes: /^(insufficient_quota|throttling\.allocationquota)$/,
+    status: 429,
     verdict: 'retry',
     waitSeconds: 60,
   },
-  { codes: /^(limit_requests|limit_burst_rate|throttling(\..*)?)$/, verdict: 'retry' },
+  { codes: /^(limit_requests|limit_burst_rate|throttling(\..*)?)$/, status: 429, verdict: 'retry' },
+  { codes: /^requesttimeout$/, status: 500, verdict: 'retry' },
+  { codes: /^(modelservingerror|modelunavailable)$/, status: 503, verdict: 'retry' },
   // The provider could not fetch a clip in time.
-  { codes: /^(invalidparameter\.datainspection|.*\.timeout)$/, verdict: 'retry' },
+  { codes: /^(invalidparameter\.datainspection|.*\.timeout)$/, status: 400, verdict: 'retry' },
   {
     codes:
       /^(invalidurl(\..*)?|invalidfile\..*|badrequest\..*|invalidparameter(\..*)?|invalid_parameter_error)$/,
+    status: 400,
     verdict: 'failed',
   },
 ];

@@ -166,6 +166,10 @@ const finishKind = (finishReason: string): ErrorKind => {
   return `finish_${words.join('_').slice(0, 40)}`;
 };
 
+/** Body and header may each name a wait: who keeps to the longer one keeps to both. */
+const longer = (a: number | null, b: number | null): number | null =>
+  a === null || b === null ? (a ?? b) : Math.max(a, b);
+
 const successOutcome = (reply: TransportReply, reading: Reading, context: ReplyContext): CallOutcome => {
   const facts = factsOf(reply, reading);
   const { fault, text, finishReason, blockReason } = reading;
@@ -177,7 +181,7 @@ const successOutcome = (reply: TransportReply, reading: Reading, context: ReplyC
   if (fault && 'error' in fault) {
     const { error } = fault;
     const message = line(`the reply reports an error: ${error.message || 'no message'}`);
-    return failedOutcome(verdictOf(error, rules), message, facts, error.waitSeconds ?? wait);
+    return failedOutcome(verdictOf(error, rules), message, facts, longer(error.waitSeconds, wait));
   }
   if (fault) return retry('invalid_response', `the server sent ${fault.malformed}`);
   if (blockReason !== null) {
@@ -211,7 +215,7 @@ export const replyOutcome = (reply: TransportReply, context: ReplyContext): Call
       : verdictOf({ status, codes: error?.codes ?? [], message: said }, rules),
     message,
     factsOf(reply, null),
-    error?.waitSeconds ?? retryAfterSeconds(headers, context.now, status),
+    longer(error?.waitSeconds ?? null, retryAfterSeconds(headers, context.now, status)),
   );
 };
 

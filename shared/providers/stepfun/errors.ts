@@ -12,4 +12,6 @@ export const stepfunRules: readonly OutcomeRule[] = [
       /\b(unknown|invalid|no such) model\b|\bmodel\b\W+(\S{1,80}\W+)?((is|was|does|has|could) )?(not found|not exist|not be found|unknown|doesn't exist)/i,
     verdict: 'stop_lane',
   },
+  // Inside a stream that had begun there is no 451 to tell.
+  { message: /content check failed/i, status: 451, verdict: 'refused' },
 ];

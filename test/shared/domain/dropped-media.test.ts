@@ -34,6 +34,12 @@ describe('a medium that was sent', () => {
     expect(droppedMedium(both, unknownUsage, file)).toBeNull();
   });
 
+  it('cannot be told of where the tokens came without any split', () => {
+    expect(droppedMedium(both, counted({ outputTokens: 2 }), file)).toBeNull();
+    // A split that has nothing but what came from the cache is one.
+    expect(droppedMedium(both, counted({ cachedInputTokens: 0 }), file)).toBe('audio');
+  });
+
   it('is not missed where it was not sent', () => {
     expect(droppedMedium({ audio: 0, video: 0 }, counted({}), file)).toBeNull();
     expect(droppedMedium({ audio: 0, video: 1 }, counted({ videoInputTokens: 7 }), file)).toBeNull();

@@ -302,16 +302,20 @@ describe('errors', () => {
   });
 
   it.each([
-    ['InternalServiceError', 'retry'],
-    ['InvalidParameter.Whatever', 'failed'],
-    ['SetLimitExceeded', 'stop_lane'],
-  ])('%s in the middle of a stream is %s', async (code, status) => {
+    ['InternalServiceError', 'retry', 'http_500'],
+    ['ModelAccountTpmRateLimitExceeded', 'retry', 'http_429'],
+    ['RateLimitExceeded.EndpointRPMExceeded', 'retry', 'http_429'],
+    ['ServerOverloaded', 'retry', 'http_429'],
+    ['InvalidParameter.Whatever', 'failed', 'http_400'],
+    ['SetLimitExceeded', 'stop_lane', 'http_429'],
+    ['OutputTextSensitiveContentDetected', 'refused', 'provider_refusal'],
+  ])('%s in the middle of a stream is %s %s', async (code, status, kind) => {
     const reply = {
       body: `data: ${JSON.stringify({ error: { code, message: 'x', type: 'BadRequest' } })}\n\n`,
       type: 'text/event-stream',
     };
 
-    expect((await callLane({ provider, model: lite, reply })).outcome.status).toBe(status);
+    expect((await callLane({ provider, model: lite, reply })).outcome).toMatchObject({ status, kind });
   });
 });
 

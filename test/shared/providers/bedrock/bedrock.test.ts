@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { misfits } from '../../../../shared/domain/capabilities.ts';
 import { unknownUsage } from '../../../../shared/domain/outcome.ts';
@@ -227,6 +228,41 @@ describe('replies', () => {
   });
 
   it.each([
+    ['no output', { stopReason: 'end_turn' }],
+    ['no message', { output: {}, stopReason: 'end_turn' }],
+  ])('is none with %s; its tokens were paid', async (_name, document) => {
+    const usage = { inputTokens: 3, outputTokens: 2, totalTokens: 5 };
+
+    const { outcome } = await calling(whole(JSON.stringify({ ...document, usage })), {
+      options: { settings: { stream: false } },
+    });
+
+    expect(outcome).toMatchObject({
+      status: 'retry',
+      kind: 'invalid_response',
+      usage: { inputTokens: 3, outputTokens: 2 },
+    });
+  });
+
+  it.each([
+    ['whole', 1, { status: 'ok', text: 'A bell, dann 蓝 🔵.' }],
+    ['cut', 0.5, { status: 'retry' }],
+  ])('may be compressed: %s', async (_name, share, expected) => {
+    const packed = gzipSync(Buffer.concat(goodFrames));
+
+    const { outcome } = await calling(
+      whole(
+        packed.subarray(0, Math.ceil(packed.length * share)),
+        'application/vnd.amazon.eventstream',
+        '200 OK',
+        'content-encoding: gzip\r\n',
+      ),
+    );
+
+    expect(outcome).toMatchObject(expected);
+  });
+
+  it.each([
     [{ inputTokens: 10, outputTokens: 2, totalTokens: 42, cacheReadInputTokens: 30 }, 40, 30],
     [{ inputTokens: 40, outputTokens: 2, totalTokens: 42, cacheReadInputTokens: 30 }, 40, 30],
     [{ inputTokens: 10, outputTokens: 2, totalTokens: 12, cacheReadInputTokens: 30 }, 10, null],
@@ -334,6 +370,24 @@ describe('errors', () => {
     const { outcome } = await calling(failing(400, 'ValidationException', 'fake: test-bedrock\n is bad'));
 
     expect(outcome).toMatchObject({ message: 'ValidationException: fake: [key]' });
+  });
+
+  it.each([
+    ['retry-after: 7\r\n', 7],
+    ['retry-after-ms: 1500\r\nretry-after: 9\r\n', 1.5],
+    ['retry-after: 86400\r\n', 86_400],
+    ['retry-after: banana\r\n', null],
+  ])('name the wait of whoever stands in between: %j', async (headers, wait) => {
+    const { outcome } = await calling(
+      whole(
+        '{"message":"slow"}',
+        'application/json',
+        '429 X',
+        `x-amzn-errortype: ThrottlingException\r\n${headers}`,
+      ),
+    );
+
+    expect(endOf(outcome)).toEqual({ status: 'retry', kind: 'http_429', wait });
   });
 
   it('may be a web page', async () => {

@@ -430,17 +430,22 @@ describe('errors', () => {
   });
 
   it.each([
-    ['insufficient_quota', 'retry', 60],
-    ['InvalidURL', 'failed', null],
-    ['InvalidURL.Timeout', 'retry', null],
-    ['Arrearage', 'stop_lane', null],
-  ])('%s in the middle of a stream is %s', async (code, status, wait) => {
+    // The gate has to know a rate when it sees one, also without its status.
+    ['insufficient_quota', 'retry', 'http_429', 60],
+    ['limit_requests', 'retry', 'http_429', null],
+    ['Throttling.BurstRate', 'retry', 'http_429', null],
+    ['internal_error', 'retry', 'http_500', null],
+    ['ModelServingError', 'retry', 'http_503', null],
+    ['InvalidURL', 'failed', 'http_400', null],
+    ['InvalidURL.Timeout', 'retry', 'http_400', null],
+    ['Arrearage', 'stop_lane', 'invalid_response', null],
+  ])('%s in the middle of a stream is %s %s', async (code, status, kind, wait) => {
     const event = JSON.stringify({ error: { message: 'x', type: code, code }, request_id: 'turnsweep-ds-9' });
     const reply = { body: `data: ${event}\n\n`, type: 'text/event-stream' };
 
     const { outcome } = await callLane({ provider, model: 'qwen3.8-omni-flash', reply });
 
-    expect(endOf(outcome)).toMatchObject({ status, wait });
+    expect(endOf(outcome)).toEqual({ status, kind, wait });
   });
 
   it('honour the wait that a header names, should there be one', async () => {

@@ -327,6 +327,19 @@ describe('errors', () => {
     [fault(429, 'RESOURCE_EXHAUSTED', [retryInfo('27.5s')]), 'retry', 'http_429', 27.5],
     [fault(429, 'RESOURCE_EXHAUSTED', [retryInfo('soon')]), 'retry', 'http_429', null],
     [{ ...fault(429, 'RESOURCE_EXHAUSTED'), headers: 'retry-after: 9\r\n' }, 'retry', 'http_429', 9],
+    // Whoever keeps to the longer of two waits keeps to both.
+    [
+      { ...fault(429, 'RESOURCE_EXHAUSTED', [retryInfo('2s')]), headers: 'retry-after: 86400\r\n' },
+      'retry',
+      'http_429',
+      86_400,
+    ],
+    [
+      { ...fault(429, 'RESOURCE_EXHAUSTED', [retryInfo('2s')]), headers: 'retry-after: 1\r\n' },
+      'retry',
+      'http_429',
+      2,
+    ],
     [
       fault(429, 'RESOURCE_EXHAUSTED', [
         quota('GenerateRequestsPerMinutePerProjectPerModel'),

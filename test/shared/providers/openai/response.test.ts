@@ -92,7 +92,8 @@ describe('errors', () => {
   it.each([
     [named('rate_limit_exceeded', 'tokens'), 'retry', 'http_429'],
     [named('context_length_exceeded'), 'failed', 'http_400'],
-    [named(null, 'server_error'), 'retry', 'invalid_response'],
+    [named(null, 'server_error'), 'retry', 'http_500'],
+    [named('insufficient_quota'), 'stop_lane', 'http_429'],
   ])('inside a stream: %j', async (error, status, kind) => {
     const body = `data: ${JSON.stringify({ error })}\n\n`;
 

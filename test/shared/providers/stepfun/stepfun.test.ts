@@ -237,6 +237,23 @@ describe('errors', () => {
 
     expect(endOf(outcome)).toEqual({ status: end, kind: `http_${status}`, wait: null });
   });
+
+  it.each([
+    ['content check failed', 'invalid_request_error', 'refused', 'http_451'],
+    ['too fast', 'rate_limit_error', 'retry', 'http_429'],
+    ['it broke', 'InternalServerError', 'retry', 'http_500'],
+    ['it broke', 'server_error', 'retry', 'http_500'],
+  ])('%s (%s) in the middle of a stream is %s', async (message, type, end, kind) => {
+    const body = `data: ${JSON.stringify({ error: { message, type } })}\n\n`;
+
+    const { outcome } = await callLane({
+      provider,
+      model: hearing,
+      reply: { body, type: 'text/event-stream' },
+    });
+
+    expect(endOf(outcome)).toEqual({ status: end, kind, wait: null });
+  });
 });
 
 describe('what planning refuses', () => {
