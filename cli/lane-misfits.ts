@@ -54,7 +54,7 @@ export const laneMisfits = (
     const requestIds = new Set(plans.get(lane.id)!.views.flatMap((view) => view.requestIds));
     const needs = needsOf(
       lane,
-      [...requestIds].map((requestId) => benchmark.frozenRequest(inputs, requestId)),
+      requestIds.values().map((requestId) => benchmark.frozenRequest(inputs, requestId)),
     );
     const isSentAsItIs = forms.video === null && forms.audio === null;
     const found = misfits(
