@@ -53,6 +53,7 @@ const yamlFault = (error: YAMLError, text: string): string => {
   if (error.code === 'DUPLICATE_KEY') return `key "${key}" stands here a second time; remove one of them`;
   if (error.code === 'TAB_AS_INDENT') return 'a tab as indentation; YAML takes spaces only';
   if (error.code === 'MULTIPLE_DOCS') return 'a second document begins here; a sweep file is one';
+  if (error.message.includes('call stack')) return 'values are nested too deeply';
   return `not valid YAML: ${error.message.split('\n')[0]}`;
 };
 

@@ -59,7 +59,8 @@ export const createScript = (options: {
   /** Null for a model that is not there. */
   const modelOf = (dialect: Dialect, name: string): ScenarioModel | null => {
     if (dialect.name !== 'plain' && !isScripted) return dialect.knows(name) ? digestModel : null;
-    return scenario.models[name] ?? scenario.models['*'] ?? null;
+    // A model may be called `constructor`.
+    return (Object.hasOwn(scenario.models, name) ? scenario.models[name] : scenario.models['*']) ?? null;
   };
 
   const faultOf = (

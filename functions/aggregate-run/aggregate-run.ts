@@ -67,7 +67,9 @@ export const createAggregateRun =
     const { contract, settings } = context;
     const benchmark = ports.benchmarkOf(contract.benchmark.kind);
     const { inputs } = await readStoredBenchmark(store, benchmark, contract.benchmark.id, false);
-    const lanes = await Promise.all(contract.lanes.map((lane) => laneScores(store, context, lane.id)));
+    const lanes: LaneScores[] = [];
+    const share = createSharing();
+    for (const lane of contract.lanes) lanes.push(await laneScores(store, context, lane.id, share));
     const reviews = await findReviews(ports, context, benchmark, lanes);
     const aggregate = benchmark.aggregate(inputs, {
       interfaces: contract.benchmark.interfaces,
@@ -104,14 +106,45 @@ export const createAggregateRun =
     return { summary };
   };
 
-const laneScores = async (store: ObjectStore, context: RunContext, lane: string): Promise<LaneScores> => {
+/**
+ * Puts one copy in the place of equal texts and lists of texts in a row: lanes are asked the same questions, and
+ * without it all of them are in memory once for each lane.
+ */
+const createSharing = (): ((row: unknown) => void) => {
+  const texts = new Map<string, string>();
+  const lists = new Map<string, unknown[]>();
+  const first = <Value>(known: Map<string, Value>, key: string, value: Value): Value => {
+    const found = known.get(key) ?? value;
+    known.set(key, found);
+    return found;
+  };
+  return (row) => {
+    if (typeof row !== 'object' || row === null) return;
+    const fields = row as Record<string, unknown>;
+    for (const [name, value] of Object.entries(fields)) {
+      if (typeof value === 'string') fields[name] = first(texts, value, value);
+      else if (Array.isArray(value) && value.every((item) => typeof item === 'string')) {
+        fields[name] = first(lists, JSON.stringify(value), value);
+      }
+    }
+  };
+};
+
+const laneScores = async (
+  store: ObjectStore,
+  context: RunContext,
+  lane: string,
+  share: (row: unknown) => void,
+): Promise<LaneScores> => {
   const { run } = context.settings;
   const contract = context.contract.lanes.find((candidate) => candidate.id === lane)!;
   const settings = context.settings.lanes.find((candidate) => candidate.id === lane)!;
   const scores: RuleScore[] = [];
   const scoresKey = keys.judging.ruleScores(run, lane);
-  for await (const score of readStoredLines(store, scoresKey, ruleScore, 'run `turnsweep score`'))
+  for await (const score of readStoredLines(store, scoresKey, ruleScore, 'run `turnsweep score`')) {
+    share(score.row);
     scores.push(score);
+  }
   const taskIds = new Set<string>();
   for await (const view of readStoredLines(store, keys.run.laneViews(run, lane), plannedView))
     taskIds.add(view.taskId);

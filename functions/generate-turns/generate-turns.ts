@@ -1,4 +1,9 @@
-import { type GroupPlan, groupPlan, type PlannedView } from '../../shared/contracts/plan.ts';
+import {
+  type GroupPlan,
+  groupPlan,
+  type PlannedMessage,
+  type PlannedView,
+} from '../../shared/contracts/plan.ts';
 import type { Attempt, AttemptLog, FailureRecord, RequestRecord } from '../../shared/contracts/records.ts';
 import type { LaneContract, LaneRunSettings } from '../../shared/contracts/run.ts';
 import type { GenerateTurnsMessage, TurnOutcome } from '../../shared/contracts/stage-messages.ts';
@@ -67,6 +72,7 @@ const groupsKept = 256;
 
 interface GroupAtWork {
   plan: GroupPlan;
+  requests: ReadonlyMap<string, PlannedMessage[]>;
   replies: Map<string, string>;
 }
 
@@ -83,7 +89,7 @@ export const createGenerateTurns = (ports: GenerateTurnsPorts) => {
     const key = keys.run.group(run, group);
     const remedy = `delete ${keys.run.planSummary(run)} and run again: the sweep is planned anew`;
     const plan = await readStored(store, key, groupPlan, remedy);
-    if (plan !== null) return { plan, replies: new Map() };
+    if (plan !== null) return { plan, requests: new Map(plan.requests), replies: new Map() };
     throw new TurnsweepError(errorNames.objectMissing, 'the plan lacks a view group', { where: key, remedy });
   };
 
@@ -129,7 +135,7 @@ export const createGenerateTurns = (ports: GenerateTurnsPorts) => {
         failed.set(requestId, failure.kind);
         continue;
       }
-      const frozen = group.plan.requests[requestId];
+      const frozen = group.requests.get(requestId);
       if (frozen === undefined) {
         throw new TurnsweepError(errorNames.contractViolated, `request ${requestId} is not of this group`, {
           where: message.groupId,
@@ -220,7 +226,7 @@ const recordUnusable = async (
 /** Fills the native history in and drops the channels that the lane does not have (return-protocol §3). */
 const resolve = (
   requestId: string,
-  frozen: GroupPlan['requests'][string],
+  frozen: readonly PlannedMessage[],
   replies: ReadonlyMap<string, string>,
   modalities: readonly Channel[],
 ): ResolvedRequest => ({

@@ -4,6 +4,7 @@ import {
   type GroupPlan,
   groupRow,
   type LaneSummary,
+  type PlannedMessage,
   type PlannedView,
   plannedView,
 } from '../../shared/contracts/plan.ts';
@@ -166,10 +167,11 @@ const writeGroups = async (
   const views = new Map(plan.views.map((view) => [view.viewId, view]));
   for (const group of plan.groups) {
     const groupViews = group.viewIds.map((viewId) => views.get(viewId)!);
-    const requests: GroupPlan['requests'] = {};
-    for (const requestId of new Set(groupViews.flatMap((view) => view.requestIds))) {
-      requests[requestId] = plannedMessages(benchmark, inputs, requestId, media);
-    }
+    const requestIds = new Set(groupViews.flatMap((view) => view.requestIds));
+    const requests = Array.from(requestIds, (requestId): GroupPlan['requests'][number] => [
+      requestId,
+      plannedMessages(benchmark, inputs, requestId, media),
+    ]);
     const file: GroupPlan = { v: 1, groupId: group.groupId, views: groupViews, requests };
     await store.put(keys.run.group(run, group.groupId), JSON.stringify(file));
   }
@@ -180,7 +182,7 @@ const plannedMessages = (
   inputs: unknown,
   requestId: string,
   media: ReadonlyMap<string, string>,
-): GroupPlan['requests'][string] =>
+): PlannedMessage[] =>
   benchmark.frozenRequest(inputs, requestId).messages.map((message) =>
     message.role === 'assistant'
       ? message

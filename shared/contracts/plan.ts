@@ -27,6 +27,7 @@ const part = z.union([
   }),
 ]);
 
+export type PlannedMessage = z.infer<typeof plannedMessage>;
 export const plannedMessage = z.union([
   z.strictObject({ role: z.literal('user'), content: z.array(part) }),
   z.strictObject({ role: z.literal('assistant'), replyOf: z.string() }),
@@ -37,7 +38,8 @@ export const groupPlan = z.strictObject({
   v: z.literal(1),
   groupId: z.string(),
   views: z.array(plannedView),
-  requests: z.record(z.string(), z.array(plannedMessage)),
+  /** By id; a list, since an id may be `__proto__`, which no JSON object keeps. */
+  requests: z.array(z.tuple([z.string(), z.array(plannedMessage)])),
 });
 export type GroupPlan = z.infer<typeof groupPlan>;
 

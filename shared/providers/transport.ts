@@ -249,7 +249,9 @@ const headerSeconds = (headers: ResponseHeaders, now: number): number | null => 
   if (/^\d{1,9}(\.\d+)?$/.test(after)) return Number(after);
   if (!httpDate.test(after)) return null;
   const at = Date.parse(/gmt$/i.test(after) ? after : `${after} GMT`);
-  return Number.isNaN(at) ? null : Math.max(0, (at - now) / 1000);
+  // By the server's own clock where it tells the time: this machine's may be hours off.
+  const sentAt = Date.parse(headerText(headers, 'date') ?? '');
+  return Number.isNaN(at) ? null : Math.max(0, (at - (Number.isNaN(sentAt) ? now : sentAt)) / 1000);
 };
 
 /**

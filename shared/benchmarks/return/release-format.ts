@@ -37,6 +37,11 @@ const id = z
     'must be a non-empty id without control or invisible characters',
   );
 
+/** A label: it ends up in tables and on terminals. */
+const label = z
+  .string()
+  .regex(/^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]*$/u, 'must not hold control or invisible characters');
+
 function mediaPathFault(path: string): string | null {
   if (path === '') return 'is an empty path';
   if (/\p{Cc}/u.test(path)) return 'is a path with a control character';
@@ -69,11 +74,11 @@ export const taskRowSchema = z.strictObject({
   operation: z.enum(operations),
   history_horizon: z.enum(horizons),
   required_modality: requiredModality,
-  family: z.string(),
+  family: label,
   history_side: z.enum(['task', 'evidence']),
-  split: z.string(),
-  adapt_split: z.string().nullable(),
-  old_split: z.string().nullable(),
+  split: label,
+  adapt_split: label.nullable(),
+  old_split: label.nullable(),
   views: z.strictObject({ openqa: taskViewSchema, mcq: taskViewSchema }),
 });
 export type TaskRow = z.infer<typeof taskRowSchema>;
@@ -100,7 +105,7 @@ export const inputRowSchema = z.strictObject({
   request_id: id,
   interface: z.enum(interfaces),
   condition: z.enum(['C', 'H0', 'AUX']),
-  operation: z.string(),
+  operation: label,
   horizon: z.enum([...horizons, 'shared']),
   required_modality: requiredModality,
   messages: z.array(messageSchema).min(1, 'is empty; a request needs at least one message'),

@@ -12,7 +12,16 @@ export const pythonFloat = (value: number): string => {
   return Number.isInteger(value) ? `${value}.0` : String(value);
 };
 
-const field = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+/**
+ * Spreadsheets take a text that begins like this for a formula, also inside quotes; an apostrophe before it says that it
+ * is text (owasp.org, CSV injection, 2025). Names and labels come from strangers.
+ */
+const formula = /^[=+\-@\t\r＝＋－＠]/;
+
+const field = (given: string): string => {
+  const text = formula.test(given) ? `'${given}` : given;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+};
 
 type Kind = 'text' | 'count' | 'float';
 type Column<Row> = readonly [name: keyof Row & string, kind: Kind];
