@@ -43,7 +43,7 @@ const startMock = async () => {
       models: { '*': { reply: { text: 'hammer' } }, judge: { reply: { judge: 'aliases' } } },
     }),
   );
-  const mock = run(['cli/main.ts', 'mock', '--scenario', scenario]);
+  const mock = run(['bin/turnsweep.js', 'mock', '--scenario', scenario]);
   while (!mock.output().includes('http')) await new Promise((resolve) => setTimeout(resolve, 50));
   return { stop: () => mock.child.kill('SIGTERM'), url: /http:[^\s;]+/.exec(mock.output())![0] };
 };
@@ -54,7 +54,7 @@ const measure = async (sweep: string, out: string) => {
     [
       '--import',
       path.join(root, 'bench/usage-at-exit.ts'),
-      'cli/main.ts',
+      'bin/turnsweep.js',
       'run',
       sweep,
       '--out',

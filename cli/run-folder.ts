@@ -1,10 +1,10 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { withFilesForKeys } from '../local/home.ts';
 import { lockRunFolder } from '../shared/adapters/local/run-folder-lock.ts';
 import { errnoCode, onDisk, storageFailed } from '../shared/adapters/local/storage-errors.ts';
 import { type RunContract, runSettings, storedContract } from '../shared/contracts/run.ts';
 import { errorNames, TurnsweepError } from '../shared/errors.ts';
-import { keys } from '../shared/keys.ts';
 import { canonicalJson, runId, sha256 } from '../shared/naming.ts';
 
 const contractFile = 'contract.json';
@@ -86,7 +86,7 @@ export const withFileNames = async <Result>(
     return await work();
   } catch (error) {
     if (error instanceof TurnsweepError) {
-      error.message = error.message.replaceAll(keys.run.root(run), path.join(directory, path.sep));
+      error.message = withFilesForKeys(error.message, run, directory);
     }
     throw error;
   }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
@@ -14,11 +15,11 @@ import { createStopLane } from '../functions/stop-lane/stop-lane.ts';
 import { createSubmitJudgeBatch } from '../functions/submit-judge-batch/submit-judge-batch.ts';
 import { environmentSecrets } from '../shared/adapters/local/environment-secrets.ts';
 import { createFfmpegMediaTool } from '../shared/adapters/local/ffmpeg-media-tool.ts';
-import { createFileObjectStore } from '../shared/adapters/local/file-object-store.ts';
 import {
   createMemoryStageQueue,
   type MemoryStageQueue,
 } from '../shared/adapters/local/memory-stage-queue.ts';
+import { createPackedObjectStore } from '../shared/adapters/local/packed-object-store.ts';
 import { scopeObjectStore } from '../shared/adapters/local/scoped-object-store.ts';
 import { createSeededRandom } from '../shared/adapters/local/seeded-random.ts';
 import { createSqliteLedger } from '../shared/adapters/local/sqlite-ledger.ts';
@@ -94,7 +95,10 @@ const substitutions: Record<string, Record<string, string>> = {
   },
 };
 
-/** The run folder as a bucket: `runs/<run>/` is the folder itself; reviews and clips made may be shared between runs. */
+/**
+ * The run folder as a bucket: `runs/<run>/` is the folder itself; reviews and clips made may be shared between
+ * runs. The request records of a lane, by far the most objects, are one file.
+ */
 export const openRunFolder = (
   directory: string,
   run: string,
@@ -104,7 +108,7 @@ export const openRunFolder = (
     media?: ReadonlyMap<string, string>;
   } = {},
 ): ObjectStore =>
-  createFileObjectStore({
+  createPackedObjectStore({
     root: directory,
     mounts: [
       { prefix: keys.run.root(run), directory },
@@ -116,7 +120,16 @@ export const openRunFolder = (
         : [{ prefix: 'derived/', directory: options.derivedDirectory }]),
     ],
     aliases: options.media,
+    packs: [keys.lane.requests(run, '*')],
   });
+
+/** A text with keys of a run, naming the files instead in which people find them. */
+export const withFilesForKeys = (text: string, run: string, directory: string): string =>
+  text
+    .replaceAll(keys.run.root(run), path.join(directory, path.sep))
+    .replaceAll(/([^\s(]*\/requests)\/([0-9a-f]{32}\.json)/g, (file, folder, name) =>
+      existsSync(file) ? file : `${folder}.pack, the line of ${name}`,
+    );
 
 /** Keys of clips that stay where the release has them. */
 export const mediaAliases = (
@@ -149,6 +162,8 @@ export interface LocalHomeOptions {
   progress: Progress;
   /** Fault injection for tests: every message is delivered twice. */
   deliverTwice?: boolean;
+  /** Fault injection for tests: messages come in any order. */
+  outOfOrder?: boolean;
   /** What waits, holds and leases go by; the machine's clock by default. */
   clock?: Clock;
 }
@@ -163,9 +178,11 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
   const clock = options.clock ?? createSystemClock();
   const context = await loadRun(store, run);
   const random = createSeededRandom(context.settings.seed);
-  const ledger = createSqliteLedger(path.join(options.directory, 'ledger.sqlite'), { clock });
-  // The run folder's lock says that nobody else is at work: what is held belongs to a dead process.
-  await ledger.dropAllLeases();
+  // Leases end with this process, so that they can go by the clock that does not jump: one that ran out too early
+  // would let both deliveries of a message make its calls.
+  const ledger = createSqliteLedger(path.join(options.directory, 'ledger.sqlite'), {
+    clock: { now: clock.monotonic },
+  });
   await openAccounts(ledger, context.settings);
   const scoped = (stage: StageName): ObjectStore => scopeObjectStore(store, scopes[stage]);
 
@@ -174,9 +191,11 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
   const fail = (error: unknown) => {
     // People look for a file, not for a key.
     if (error instanceof TurnsweepError) {
-      error.message = error.message.replaceAll(keys.run.root(run), path.join(options.directory, '/'));
+      error.message = withFilesForKeys(error.message, run, options.directory);
     }
     reject(error);
+    // What cannot be recorded is not asked for: no call begins any more.
+    void stopSources();
   };
 
   const closers: (() => Promise<void>)[] = [];
@@ -292,7 +311,11 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
     if (found !== undefined) return found;
     const queue = createMemoryStageQueue(
       { visibilitySeconds: longestVisibilitySeconds, maxReceiveCount },
-      { clock, deliverTwice: options.deliverTwice },
+      {
+        clock,
+        deliverTwice: options.deliverTwice,
+        outOfOrder: options.outOfOrder ? createSeededRandom(context.settings.seed) : undefined,
+      },
     );
     queues.set(name, queue);
     return queue;
@@ -402,7 +425,7 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
   };
 
   let draining = false;
-  let sources: QueueConsumer[] = [];
+  const sources: QueueConsumer[] = [];
   const openSources = (names: readonly string[]) => {
     for (const name of names) {
       const queue = parseQueue(name);
@@ -442,14 +465,18 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
       );
     }
   };
-  const drain = async () => {
+  let sourcesStopped: Promise<unknown> | null = null;
+  const stopSources = (): Promise<unknown> => {
+    if (sourcesStopped !== null) return sourcesStopped;
     draining = true;
-    const open = sources;
-    sources = [];
-    const drained = Promise.all(open.map((source) => source.drain()));
+    sourcesStopped = Promise.all(sources.map((source) => source.drain()));
+    sourcesStopped.catch(() => {}); // Its rejection is seen by whoever drains.
     for (const queue of queues.values()) queue.close();
     for (const gate of gates.values()) gate.close();
-    await drained;
+    return sourcesStopped;
+  };
+  const drain = async () => {
+    await stopSources();
     // What the last answers lead to (an exclusion) and a function at work end before the folder is given free.
     do {
       await new Promise((resolve) => setImmediate(resolve));

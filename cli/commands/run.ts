@@ -29,6 +29,22 @@ export interface RunOptions {
 }
 
 export const run = async (sweepPath: string, options: RunOptions): Promise<number> => {
+  const begun = await begin(sweepPath, options);
+  if (typeof begun === 'number') return begun;
+  const { lock, home, context } = begun;
+  try {
+    const sweep = () => home.sweep({ retryErrors: options.retryErrors ?? false });
+    return await withFileNames(context, () => runToEnd(home, sweep, context));
+  } finally {
+    await lock.release();
+  }
+};
+
+/**
+ * Everything before the first call; on AWS the whole run, which gives its exit code. What was read of the benchmark
+ * is in memory until this has returned, and no longer.
+ */
+const begin = async (sweepPath: string, options: RunOptions) => {
   const sweep = await readSweepFile(sweepPath);
   if (options.jobs !== undefined) {
     for (const lane of sweep.models) lane.maxInFlight = options.jobs;
@@ -58,29 +74,41 @@ export const run = async (sweepPath: string, options: RunOptions): Promise<numbe
   try {
     // Another process may have started a run since.
     checkSameContract(findRun(directory), prepared, directory);
-    return await withFileNames({ directory, run: prepared.run }, () => runHere(prepared, directory, options));
-  } finally {
+    const here = await withFileNames({ directory, run: prepared.run }, () =>
+      beginHere(prepared, directory, options),
+    );
+    return { lock, ...here };
+  } catch (error) {
     await lock.release();
+    throw error;
   }
 };
 
-const runHere = async (prepared: PreparedRun, directory: string, options: RunOptions): Promise<number> => {
+const beginHere = async (
+  prepared: PreparedRun,
+  directory: string,
+  options: RunOptions,
+): Promise<{ home: LocalHome; context: RunningContext }> => {
   const store = openRunFolder(directory, prepared.run, {
     reviewsDirectory: options.reviews,
     derivedDirectory: options.media && path.resolve(options.media),
     media: prepared.media === null ? undefined : mediaAliases(prepared.release.directory, prepared.media),
   });
   await uploadRun(store, prepared);
-  const starts = await Promise.all(prepared.contract.lanes.map((lane) => startOf(store, prepared, lane.id)));
+  const starts: Awaited<ReturnType<typeof startOf>>[] = [];
+  // One after the other: each has the names of all its lane's records in memory for a while.
+  for (const lane of prepared.contract.lanes) starts.push(await startOf(store, prepared, lane.id));
   const progress = createProgress(starts);
+  const faults = (process.env.TURNSWEEP_FAULT ?? '').split(',');
   const home = await createLocalHome({
     store,
     directory,
     run: prepared.run,
     progress,
-    deliverTwice: process.env.TURNSWEEP_FAULT === 'deliver-twice',
+    deliverTwice: faults.includes('deliver-twice'),
+    outOfOrder: faults.includes('out-of-order'),
   });
-  return await runToEnd(home, () => home.sweep({ retryErrors: options.retryErrors ?? false }), {
+  const context = {
     store,
     directory,
     run: prepared.run,
@@ -88,7 +116,8 @@ const runHere = async (prepared: PreparedRun, directory: string, options: RunOpt
     progress,
     json: options.json ?? false,
     repliesThere: starts.reduce((sum, { replies }) => sum + replies, 0),
-  });
+  };
+  return { home, context };
 };
 
 const startOf = async (store: ObjectStore, prepared: PreparedRun, lane: string) => {

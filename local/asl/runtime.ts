@@ -104,7 +104,8 @@ export const createAslRuntime = (options: {
         error: error?.error ?? null,
         cause: error?.causeText ?? null,
       };
-      timers.abort();
+      // Without a reason given, abort makes an exception with a stack for nobody to read.
+      timers.abort(null);
       emit?.(endEvents[status], identity, null, error ?? undefined);
       resolve(execution.description);
     };

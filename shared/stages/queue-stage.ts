@@ -111,19 +111,18 @@ const keepLease = <Message extends { taskToken: string }>(
   lease: string,
   owner: string,
 ): (() => void) => {
+  if (renewal === undefined) return () => {};
   const over = new AbortController();
-  const keep = async (clock: Pick<Clock, 'sleep'>) => {
+  const keep = async () => {
     for (let isHeld = true; isHeld; ) {
-      await clock.sleep((visibilitySeconds * 1000) / 3, over.signal);
+      await renewal.sleep((visibilitySeconds * 1000) / 3, over.signal);
       isHeld = await ledger.takeLease(lease, owner, visibilitySeconds);
     }
   };
-  if (renewal !== undefined) {
-    keep(renewal).catch((error) => {
-      if (!over.signal.aborted)
-        options.onError(error, { stage: options.stage, messageId: lease, receiveCount: 0 });
-    });
-  }
+  keep().catch((error) => {
+    if (!over.signal.aborted)
+      options.onError(error, { stage: options.stage, messageId: lease, receiveCount: 0 });
+  });
   return () => over.abort();
 };
 

@@ -39,7 +39,16 @@ export const readStoredBenchmark = async (
     withAnswers ? (path) => store.lines(keys.benchmark.answers(id, path)) : null,
   );
   if (found.problems.length > 0) {
-    throw new ProblemsFound(errorNames.benchmarkInvalid, 'the stored benchmark is damaged', found.problems);
+    // The release itself may be sound: the copy is what is to be looked at.
+    const keyOf = (file: string): string =>
+      benchmark.answerFiles.includes(file)
+        ? keys.benchmark.answers(id, file)
+        : keys.benchmark.input(id, file);
+    throw new ProblemsFound(
+      errorNames.benchmarkInvalid,
+      'the stored benchmark is damaged',
+      found.problems.map((problem) => ({ ...problem, file: keyOf(problem.file) })),
+    );
   }
   return found;
 };

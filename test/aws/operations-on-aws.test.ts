@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,6 +20,7 @@ import { keys, requestHash } from '../../shared/keys.ts';
 import type { ObjectStore } from '../../shared/ports/object-store.ts';
 import type { AwsEmulator } from '../support/aws-emulator.ts';
 import { type RunningCommand, startCommand, sweepFile, turnsweep } from '../support/command-line.ts';
+import { recordNames } from '../support/packed-records.ts';
 import { resultFiles } from '../support/result-files.ts';
 import { deployExample, deploySchedules, example, exampleLanes, exampleSweep } from './deployed-example.ts';
 
@@ -92,8 +93,7 @@ const sweepOf = async (
     /** Result files and calls of the run on one machine. */
     expected: resultFiles(embedded),
     asked,
-    requestHashes: (lane: string) =>
-      readdirSync(path.join(embedded, 'lanes', lane, 'requests')).map((file) => path.parse(file).name),
+    requestHashes: (lane: string) => recordNames(embedded, lane).map((name) => path.parse(name).name),
     start: (): RunningCommand => startCommand([...run, '--on', 'aws', '--out', out], onAws),
   };
 };

@@ -51,7 +51,7 @@ const laneWith = async (replies: readonly string[]) => {
   };
   await store.put(
     keys.run.group(run, 'g'),
-    JSON.stringify({ v: 1, groupId: 'g', views: [view], requests: {} }),
+    JSON.stringify({ v: 1, groupId: 'g', views: [view], requests: [] }),
   );
   for (const id of replies) await store.put(keys.lane.request(run, lane, id), JSON.stringify(reply(id)));
   const exclude = (turn: object, error: object = {}) =>

@@ -24,7 +24,7 @@ const plan: GroupPlan = {
       requestIds: ['single'],
     },
   ],
-  requests: { single: [{ role: 'user', content: [{ type: 'text', text: 'What?' }] }] },
+  requests: [['single', [{ role: 'user', content: [{ type: 'text', text: 'What?' }] }]]],
 };
 
 it('leaves nothing behind of a call that is broken off in the middle of its reply', async () => {

@@ -35,7 +35,7 @@ const plan: GroupPlan = {
       requestIds: ['single', 'earlier', 'multi'],
     },
   ],
-  requests: {
+  requests: Object.entries({
     single: [
       { role: 'user', content: [clip('video', 1), clip('audio', 2), { type: 'text', text: 'What?' }] },
     ],
@@ -45,7 +45,7 @@ const plan: GroupPlan = {
       { role: 'assistant', replyOf: 'earlier' },
       { role: 'user', content: [clip('video', 1), clip('audio', 2), { type: 'text', text: 'What?' }] },
     ],
-  },
+  }),
 };
 const media = (forms: ClipForms = asTheyAre): LaneAtWork['media'] => ({
   forms,

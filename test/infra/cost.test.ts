@@ -124,9 +124,7 @@ describe('what the cost supposes of the generating stage', () => {
               requestIds,
             },
           ],
-          requests: Object.fromEntries(
-            requestIds.map((id) => [id, [{ role: 'user', content: [{ type: 'text', text: id }] }]]),
-          ),
+          requests: requestIds.map((id) => [id, [{ role: 'user', content: [{ type: 'text', text: id }] }]]),
         }),
       ],
     ]);

@@ -1,7 +1,9 @@
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import type { ScenarioInput } from '../../mock/scenario.ts';
+import { packLine } from '../../shared/adapters/local/pack-line.ts';
+import { packLines } from '../support/packed-records.ts';
 import { filesBelow, resultFiles } from '../support/result-files.ts';
 import {
   historiesSent,
@@ -805,47 +807,71 @@ describe('a damaged file in the run folder', () => {
       replies: scripted,
     });
     expect((await sweep.run()).code).toBe(0);
-    const requests = path.join(sweep.out, 'lanes', 'lane', 'requests');
-    const fileOf = (end: string) =>
-      readdirSync(requests)
-        .map((name) => path.join(requests, name))
-        .find((file) => JSON.parse(readFileSync(file, 'utf8')).requestId.endsWith(end))!;
-    return { sweep, fileOf, control: fileOf('C::openqa'), final: fileOf('revise::openqa::H0') };
+    const pack = path.join(sweep.out, 'lanes', 'lane', 'requests.pack');
+    const linesOfPack = () => readFileSync(pack, 'utf8').split('\n').slice(0, -1);
+    /** Alters the line of the reply whose id ends so, or deletes it. */
+    const changeLine = (idEnd: string, change: (line: string) => string | null) => {
+      const lines = linesOfPack().map((line) => (line.includes(`${idEnd}","rawText"`) ? change(line) : line));
+      writeFileSync(pack, lines.map((line) => (line === null ? '' : `${line}\n`)).join(''));
+    };
+    const nameOf = (idEnd: string): string =>
+      JSON.parse(linesOfPack().find((line) => line.includes(`${idEnd}","rawText"`))!).key;
+    return { sweep, pack, changeLine, nameOf };
+  };
+  const control = 'C::openqa';
+  const final = 'revise::openqa::H0';
+
+  /** A line as the store writes it, of another record. */
+  const wholeLine = (line: string, change: (record: object) => object): string => {
+    const { key, value } = JSON.parse(line);
+    return packLine(key, JSON.stringify(change(value)))
+      .toString()
+      .trimEnd();
   };
 
   it.each([
-    ['cut short', (text: string) => text.slice(0, text.length / 2), 'not JSON'],
-    ['without its text', (text: string) => JSON.stringify({ ...JSON.parse(text), rawText: '' }), 'rawText'],
+    ['cut short', (line: string) => line.slice(0, line.length / 2), 'checksum'],
+    ['altered', (line: string) => line.replace('"rawText":"', '"rawText":"x'), 'checksum'],
+    [
+      'without its text',
+      (line: string) => wholeLine(line, (record) => ({ ...record, rawText: '' })),
+      'rawText',
+    ],
     [
       'of another request',
-      (text: string) => JSON.stringify({ ...JSON.parse(text), requestId: 'other' }),
+      (line: string) => wholeLine(line, (record) => ({ ...record, requestId: 'other' })),
       'other',
     ],
   ])(
     'a reply %s ends the run with its name; it is neither scored, asked again nor written over',
     async (_, damage, says) => {
-      const { sweep, control, final } = await finishedSweep();
-      const whole = readFileSync(control, 'utf8');
-      const damaged = damage(whole);
-      writeFileSync(control, damaged);
+      const { sweep, pack, changeLine, nameOf } = await finishedSweep();
+      const name = nameOf(control);
+      let damaged = '';
+      changeLine(control, (line) => {
+        damaged = damage(line);
+        return damaged;
+      });
       const results = resultFiles(sweep.out);
       const asked = sweep.mock.stats().requests;
 
       const complete = await sweep.run();
-      rmSync(final);
+      changeLine(final, () => null);
+      const left = readFileSync(pack, 'utf8');
       const withWork = await sweep.run();
 
       for (const { code, stderr } of [complete, withWork]) {
         expect(code).toBe(1);
         expect(stderr).toMatch(oneLine);
-        expect(stderr).toContain(control);
+        expect(stderr).toContain(pack);
+        expect(stderr).toContain(name);
         expect(stderr).toContain(says);
       }
-      expect(readFileSync(control, 'utf8')).toBe(damaged);
+      expect(readFileSync(pack, 'utf8')).toBe(left);
       expect(resultFiles(sweep.out)).toEqual(results);
       expect(sweep.mock.stats().requests).toBe(asked);
 
-      rmSync(control);
+      writeFileSync(pack, left.replace(`${damaged}\n`, ''));
       const mended = await sweep.run();
       expectEnd(mended, 0);
       expect(sweep.mock.stats().requests).toBe(asked + 2);
@@ -854,10 +880,10 @@ describe('a damaged file in the run folder', () => {
   );
 
   it('the plan of a group ends the run with its name and the way to plan anew', async () => {
-    const { sweep, final } = await finishedSweep();
+    const { sweep, changeLine } = await finishedSweep();
     const group = firstFile(path.join(sweep.out, 'plan', 'groups'));
     writeFileSync(group, '{"v":1,');
-    rmSync(final);
+    changeLine(final, () => null);
     const asked = sweep.mock.stats().requests;
 
     const { code, stderr } = await sweep.run();
@@ -906,6 +932,39 @@ describe('a damaged file in the run folder', () => {
     expect(stderr).toContain(file);
     expect(readFileSync(path.join(sweep.out, file), 'utf8')).toBe('{"v":1}');
     expect(sweep.mock.stats().byModel.lane).toEqual(asked);
+  });
+});
+
+describe('a run folder of an earlier version', () => {
+  it('with a file for each reply goes on where it was, and nothing of it is asked again', async () => {
+    const sweep = await sweepUnderTest({
+      tasks: ['short-preserve', 'short-revise'],
+      interfaces: ['openqa'],
+      models: { lane: { reply: scriptedReply }, judge },
+      lanes: [{ id: 'lane' }],
+      judge: {},
+      replies: scripted,
+    });
+    expect((await sweep.run()).code).toBe(0);
+    const results = resultFiles(sweep.out);
+    const asked = sweep.mock.stats().requests;
+    const requests = path.join(sweep.out, 'lanes', 'lane', 'requests');
+    const [lost, ...kept] = packLines(`${requests}.pack`);
+    rmSync(`${requests}.pack`);
+    mkdirSync(requests);
+    for (const [name, { value }] of kept) writeFileSync(path.join(requests, name), JSON.stringify(value));
+
+    const resumed = await sweep.run();
+
+    expectEnd(resumed, 0);
+    expect(sweep.mock.stats().requests).toBe(asked + 1);
+    expect([...packLines(`${requests}.pack`).keys()]).toEqual([lost![0]]);
+    expect(readdirSync(requests)).toHaveLength(kept.length);
+    expect(sweep.records('lane')).toHaveLength(asked - sweep.mock.stats().byModel.judge!.requests);
+    expect(resultFiles(sweep.out)['scores/lane.jsonl']).toEqual(results['scores/lane.jsonl']);
+    const again = await sweep.run();
+    expectEnd(again, 0);
+    expect(sweep.mock.stats().requests).toBe(asked + 1);
   });
 });
 

@@ -191,7 +191,7 @@ it('the fake provider serves a judge in batches: lines left out, refused and fai
   expect(sweep.summary().judging).toMatchObject({ judged: items - 3, pending: 3 });
   expect(sweep.costs().find(({ phase }) => phase === 'judge')).toMatchObject({
     calls: String(items + 2),
-    retries: 'batch_error:1 batch_missing:2 http_400:2',
+    retries: 'batch_missing:2 http_400:2 http_500:1',
     // 100 and 50 tokens of each reply, at half the price.
     usd: String(((items - 3) * (100 * 1 + 50 * 2)) / 2 / 1e6),
   });

@@ -3,8 +3,9 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { startMockProvider } from '../../mock/server.ts';
 import { createSeededRandom } from '../../shared/adapters/local/seeded-random.ts';
 import { startCommand, sweepFile, temporaryFolder, turnsweep } from '../support/command-line.ts';
+import { recordNames } from '../support/packed-records.ts';
 import { releaseOnDisk } from '../support/release-on-disk.ts';
-import { filesBelow, resultFiles } from '../support/result-files.ts';
+import { resultFiles } from '../support/result-files.ts';
 
 const kills = 30;
 const callsInFlight = 3;
@@ -88,9 +89,8 @@ describe('a sweep that is killed again and again', () => {
     expect(twice).toBeGreaterThanOrEqual(0);
     expect(twice).toBeLessThanOrEqual(kills * (2 * callsInFlight + judgeCallsInFlight));
     console.info(`${kills} kills, ${finished} starts that ended first; ${twice} requests asked twice`);
-    const recorded = (out: string, lane: string) =>
-      Object.keys(filesBelow(path.join(out, 'lanes', lane, 'requests'))).sort();
-    for (const lane of ['first', 'second']) expect(recorded(killed, lane)).toEqual(recorded(calm, lane));
+    for (const lane of ['first', 'second'])
+      expect(recordNames(killed, lane)).toEqual(recordNames(calm, lane));
   }, 300_000);
 
   it('comes to the same result when every message is delivered twice', async () => {

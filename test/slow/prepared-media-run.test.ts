@@ -1,4 +1,4 @@
-import { cpSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
@@ -13,6 +13,7 @@ import {
   turnsweep,
 } from '../support/command-line.ts';
 import { streamsOf } from '../support/media-files.ts';
+import { documentsIn } from '../support/packed-records.ts';
 
 interface Body {
   model: string;
@@ -89,11 +90,7 @@ const exampleRun = async (
     ],
   });
   const out = path.join(folder, 'out');
-  const documents = <Document>(...names: string[]): Document[] => {
-    const directory = path.join(out, 'lanes', 'lane', ...names);
-    if (!existsSync(directory)) return [];
-    return readdirSync(directory).map((name) => JSON.parse(readFileSync(path.join(directory, name), 'utf8')));
-  };
+  const documents = <Document>(name: string) => documentsIn<Document>(path.join(out, 'lanes', 'lane', name));
   return {
     out,
     bodies: server.bodies,

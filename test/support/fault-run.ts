@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parse } from 'csv-parse/sync';
@@ -16,12 +16,13 @@ import type { AttemptLog, FailureRecord, RequestRecord, ViewRow } from '../../sh
 import type { Clock } from '../../shared/ports/clock.ts';
 import { sweepFile } from './command-line.ts';
 import { ffmpeg } from './media-files.ts';
+import { documentsIn } from './packed-records.ts';
 import { buildRelease } from './return-release-builder.ts';
 
 /** A second of the run takes so many real ones. Deadlines of calls stay real. */
 const runSpeed = 40;
-/** A second of the fake provider's waiting takes so many real ones. */
-const serverTimeScale = 0.02;
+/** A second of the fake provider's waiting takes so many real ones unless a lane says otherwise. */
+const usualTimeScale = 0.02;
 
 /** A clock on which waits of minutes are over in seconds. */
 const fastClock = (): Clock => {
@@ -33,6 +34,8 @@ const fastClock = (): Clock => {
     sleep: (ms, signal) => system.sleep(ms / runSpeed, signal),
   };
 };
+
+const usualAttempts = 3;
 
 /** One view of two turns with a recording and a film each, and its single turn: three requests. */
 const task = 'root-002-short-preserve';
@@ -74,6 +77,7 @@ export interface FaultLane {
   queue: readonly string[];
   model: string;
   modalities: readonly ('V' | 'A')[];
+  timeScale?: number;
   /** Anything else of the lane in a sweep file. */
   more?: Record<string, unknown>;
 }
@@ -95,12 +99,7 @@ export interface LaneEnd {
 }
 
 const documents = <Document extends { requestId: string }>(directory: string): Map<string, Document> =>
-  new Map(
-    (existsSync(directory) ? readdirSync(directory) : [])
-      .filter((name) => !name.startsWith('.'))
-      .map((name): Document => JSON.parse(readFileSync(path.join(directory, name), 'utf8')))
-      .map((document) => [document.requestId, document]),
-  );
+  new Map(documentsIn<Document>(directory).map((document) => [document.requestId, document]));
 
 /**
  * One run of the embedded home against one strict fake provider for each lane, so that every lane meets its own
@@ -113,8 +112,8 @@ export const runLanes = async (
   lanes: readonly FaultLane[],
 ): Promise<{ lanes: ReadonlyMap<string, LaneEnd>; files: string }> => {
   const servers = new Map<string, Awaited<ReturnType<typeof startMockProvider>>>();
-  for (const { id, queue } of lanes) {
-    const server = await startMockProvider({ provider, timeScale: serverTimeScale });
+  for (const { id, queue, timeScale = usualTimeScale } of lanes) {
+    const server = await startMockProvider({ provider, timeScale });
     server.control({ provider, queue: [...queue] });
     servers.set(id, server);
   }
@@ -133,7 +132,7 @@ export const runLanes = async (
           baseUrl: servers.get(id)!.url,
           maxTokens: 64,
           maxInFlight: 1,
-          attempts: 3,
+          attempts: usualAttempts,
           backoff: { baseSeconds: 0, maxSeconds: 0 },
           price: { inputPerMTok: 1, outputPerMTok: 2 },
           ...more,
@@ -153,6 +152,7 @@ export const runLanes = async (
       lanes.map(({ id }) => ({ lane: id, total: 1, done: 0, excluded: 0, openViews: new Set() })),
     );
     const waits = new Map<string, number[]>(lanes.map(({ id }) => [id, []]));
+    const attemptsOf = (lane: string) => prepared.settings.lanes.find(({ id }) => id === lane)!.attempts;
     const home = await createLocalHome({
       store,
       directory,
@@ -161,8 +161,10 @@ export const runLanes = async (
       progress: {
         ...progress,
         turns: (lane, viewId, outcome) => {
-          // Without a kind no call was made: the gate or the budget asked to come back later.
-          if (outcome.status === 'retry' && outcome.kind !== null) waits.get(lane)!.push(outcome.waitSeconds);
+          // Without a kind no call was made: the gate asked to come back later. After the last attempt nobody waits.
+          const { status, kind, attempt, waitSeconds } = outcome;
+          if (status === 'retry' && kind !== null && attempt < attemptsOf(lane))
+            waits.get(lane)!.push(waitSeconds);
           progress.turns(lane, viewId, outcome);
         },
       },

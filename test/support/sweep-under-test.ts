@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { onTestFinished } from 'vitest';
@@ -8,6 +8,7 @@ import type { ExcludedItem } from '../../shared/benchmarks/return/aggregate.ts';
 import type { ScoredRecord } from '../../shared/benchmarks/return/scored-record.ts';
 import type { AttemptLog, FailureRecord, RequestRecord, ViewRow } from '../../shared/contracts/records.ts';
 import { startCommand, sweepFile, temporaryFolder, turnsweep } from './command-line.ts';
+import { documentsIn } from './packed-records.ts';
 import { releaseOnDisk } from './release-on-disk.ts';
 
 type Models = ScenarioInput['models'];
@@ -108,13 +109,6 @@ export const sweepUnderTest = async (options: {
   let sweep = write();
 
   const inLane = (lane: string, ...names: string[]) => path.join(out, 'lanes', lane, ...names);
-  const documents = <Document>(directory: string): Document[] =>
-    existsSync(directory)
-      ? readdirSync(directory)
-          .filter((name) => !name.startsWith('.'))
-          .sort()
-          .map((name) => JSON.parse(readFileSync(path.join(directory, name), 'utf8')))
-      : [];
   return {
     folder,
     out,
@@ -131,9 +125,9 @@ export const sweepUnderTest = async (options: {
     run: (...args: string[]) => turnsweep(['run', sweep, '--out', out, ...args]),
     start: (...args: string[]) => startCommand(['run', sweep, '--out', out, ...args]),
     judge: () => turnsweep(['judge', out]),
-    records: (lane: string) => documents<RequestRecord>(inLane(lane, 'requests')),
-    failures: (lane: string) => documents<FailureRecord>(inLane(lane, 'failures')),
-    attempts: (lane: string) => documents<AttemptLog>(inLane(lane, 'attempts')),
+    records: (lane: string) => documentsIn<RequestRecord>(inLane(lane, 'requests')),
+    failures: (lane: string) => documentsIn<FailureRecord>(inLane(lane, 'failures')),
+    attempts: (lane: string) => documentsIn<AttemptLog>(inLane(lane, 'attempts')),
     views: (lane: string) => readLines<ViewRow>(inLane(lane, 'views.jsonl')),
     scores: (lane: string) => readLines<ScoredRecord>(path.join(out, 'scores', `${lane}.jsonl`)),
     excluded: (lane: string) =>

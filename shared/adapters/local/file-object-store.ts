@@ -7,6 +7,7 @@ import { checkPrefix, compareKeys, sortKeys } from './object-keys.ts';
 import { createObjectPlaces, type FilePath, type ObjectPlaces, type Place } from './object-places.ts';
 import { errnoCode, onDisk, storageFailed } from './storage-errors.ts';
 import { readLines } from './text-lines.ts';
+import { createTurnTaking } from './turn-taking.ts';
 import { discard, linkIfAbsent, unlinkIfPresent } from './whole-files.ts';
 
 export interface FileObjectStoreSettings {
@@ -22,8 +23,6 @@ export interface FileObjectStoreSettings {
 /** Larger contents go through the thread pool, so that they do not hold up everything else. */
 const largeBytes = 4 * 1024 * 1024;
 const batchCharacters = 256 * 1024;
-/** Small operations in a row before timers, signals and sockets get their turn. */
-const operationsPerTurn = 64;
 
 /**
  * Objects as files: a key is a path below the root (or a mount). A write goes to a temporary file in the
@@ -170,26 +169,8 @@ export const createFileObjectStore = (settings: FileObjectStoreSettings): Object
   };
 };
 
-/** Lets the event loop turn once in so many operations: they never wait themselves and would starve it. */
-const createTurnTaking = (): (() => Promise<void> | undefined) => {
-  let operations = 0;
-  let turn: Promise<void> | undefined;
-  return () => {
-    if (turn !== undefined) return turn;
-    operations += 1;
-    if (operations < operationsPerTurn) return undefined;
-    turn = new Promise((resolve) => {
-      setImmediate(() => {
-        operations = 0;
-        turn = undefined;
-        resolve();
-      });
-    });
-    return turn;
-  };
-};
-
-const tagOf = (content: Uint8Array): string =>
+/** Version tag of a content. */
+export const tagOf = (content: string | Uint8Array): string =>
   createHash('sha256').update(content).digest('hex').slice(0, 32);
 
 const writeLines = async (
@@ -229,12 +210,15 @@ const writeLines = async (
 const mayHold = (places: ObjectPlaces, place: Place, prefix: string): boolean =>
   place.prefix.startsWith(prefix) || places.placeOf(prefix) === place;
 
-async function* inOrder(keys: readonly string[]): AsyncGenerator<string> {
+export async function* inOrder(keys: readonly string[]): AsyncGenerator<string> {
   yield* keys;
 }
 
 /** Two ascending streams as one; a key that both have comes once. */
-async function* merged(first: AsyncIterable<string>, second: AsyncIterable<string>): AsyncGenerator<string> {
+export async function* merged(
+  first: AsyncIterable<string>,
+  second: AsyncIterable<string>,
+): AsyncGenerator<string> {
   const [a, b] = [first[Symbol.asyncIterator](), second[Symbol.asyncIterator]()];
   let [nextA, nextB] = await Promise.all([a.next(), b.next()]);
   while (!nextA.done || !nextB.done) {

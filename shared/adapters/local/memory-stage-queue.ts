@@ -1,5 +1,6 @@
 import { errorNames, TurnsweepError } from '../../errors.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { Random } from '../../ports/random.ts';
 import type { QueueSettings, ReceivedMessage, StageQueue } from '../../ports/stage-queue.ts';
 import { createOrderedHeap, type HeapEntry } from './ordered-heap.ts';
 
@@ -10,6 +11,8 @@ export interface MemoryStageQueueOptions {
    * delivery is still at work, as an at-least-once queue may do. Such a copy never becomes a dead letter.
    */
   deliverTwice?: boolean;
+  /** Fault injection: what is visible, copies too, comes in an order drawn from this. */
+  outOfOrder?: Random;
 }
 
 export interface MemoryStageQueue extends StageQueue {
@@ -61,7 +64,7 @@ export const createMemoryStageQueue = (
   let timer: { atMs: number; abort: AbortController } | null = null;
 
   const show = (message: Message, order = inTurn): void => {
-    message.entry = visible.push(order, message);
+    message.entry = visible.push(options.outOfOrder?.next() ?? order, message);
   };
   const hide = (message: Message, seconds: number): void => {
     message.entry = hidden.push(clock.monotonic() + seconds * 1000, message);

@@ -4,8 +4,6 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Ledger } from '../../ports/ledger.ts';
 
 export interface SqliteLedger extends Ledger {
-  /** Leases of a process that died: call it only when nobody else is at work. */
-  dropAllLeases(): Promise<void>;
   close(): void;
 }
 
@@ -25,7 +23,7 @@ const schema = `
     amount REAL NOT NULL,
     PRIMARY KEY (account, reservation)
   ) STRICT, WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS leases (
+  CREATE TEMP TABLE leases (
     lease TEXT PRIMARY KEY,
     owner TEXT NOT NULL,
     expiresMs REAL NOT NULL
@@ -50,9 +48,12 @@ const remedies: Readonly<Record<number, string>> = {
 };
 
 /**
- * Money and leases in an SQLite file (`:memory:` for none). Amounts are millionths of a dollar and may have
- * fractions. Safe among processes. Bookings survive the death of the process; a power cut may lose the last
- * ones but never damages the file. Reserving an id again replaces its amount.
+ * Money in an SQLite file (`:memory:` for none). Amounts are millionths of a dollar and may have fractions. Safe
+ * among processes. Bookings survive the death of the process; a power cut may lose the last ones but never
+ * damages the file. Reserving an id again replaces its amount.
+ *
+ * Leases are of this process and end with it, in a table that SQLite keeps aside: there are four writes for each
+ * message, and the messages that they are about are in the memory of this process too.
  *
  * Throws `StorageFailed` if the file cannot be used.
  */
@@ -91,7 +92,6 @@ export const createSqliteLedger = (path: string, { clock }: { clock: Pick<Clock,
   );
   const readLease = prepare('SELECT owner FROM leases WHERE lease = ? AND expiresMs > ?');
   const releaseLease = prepare('DELETE FROM leases WHERE lease = ? AND owner = ?');
-  const dropLeases = prepare('DELETE FROM leases');
 
   /** All of `change` or, if it throws, nothing. */
   const together = <Result>(change: () => Result): Result =>
@@ -168,9 +168,6 @@ export const createSqliteLedger = (path: string, { clock }: { clock: Pick<Clock,
     },
     async releaseLease(key, owner) {
       guarded(() => releaseLease.run(key, owner));
-    },
-    async dropAllLeases() {
-      guarded(() => dropLeases.run());
     },
     close: () => database.close(),
   };

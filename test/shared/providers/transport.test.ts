@@ -86,6 +86,16 @@ describe('retryAfterSeconds', () => {
     expect(retryAfterSeconds(headers, now)).toBe(seconds);
   });
 
+  it('takes a date by the clock of the server that gave it, whatever this machine has for a clock', () => {
+    const headers = {
+      date: 'Mon, 02 Mar 2026 10:00:00 GMT',
+      'retry-after': 'Mon, 02 Mar 2026 10:00:07 GMT',
+    };
+
+    const hoursOff = [-5, 0, 5].map((hours) => Date.UTC(2026, 2, 2, 10 + hours));
+    expect(hoursOff.map((wrong) => retryAfterSeconds(headers, wrong))).toEqual([7, 7, 7]);
+  });
+
   it('takes an allowance for a wish to wait on a 429 only', () => {
     expect(retryAfterSeconds({ 'x-ratelimit-reset-tokens': '2s' }, now, 503)).toBeNull();
     expect(retryAfterSeconds({ 'retry-after': '2' }, now, 503)).toBe(2);

@@ -202,6 +202,19 @@ describe('delivering twice', () => {
     expect(new Set(deliveries.map((delivery) => delivery.receipt)).size).toBe(4);
   });
 
+  it('gives what is visible in the order that it is told to draw, copies too', async () => {
+    // One number for each message as it becomes visible: three sent, then the copy of each as it is received.
+    const drawn = [0.5, 0.9, 0.1, 0.7, 0.2, 0.8];
+    const outOfOrder = { next: () => drawn.shift()! };
+    const { queue } = queueWith({}, { deliverTwice: true, outOfOrder });
+    for (const body of ['a', 'b', 'c']) await queue.send(body);
+
+    const bodies = [];
+    for (let at = 0; at < 6; at += 1) bodies.push(...(await queue.receive(1, 0)).map(({ body }) => body));
+
+    expect(bodies).toEqual(['c', 'a', 'a', 'c', 'b', 'b']);
+  });
+
   it('wakes a second waiter with the copy', async () => {
     const { queue } = queueWith({}, { deliverTwice: true });
     const polls = [queue.receive(10, 20), queue.receive(10, 20)];

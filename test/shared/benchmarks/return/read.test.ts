@@ -107,6 +107,11 @@ describe('faults of form', () => {
       'request_id "a\\u{200b}b": must be a non-empty id without control or invisible characters',
     ],
     [
+      'a label that could steer a terminal',
+      (row) => (row.operation = 'x\u001b[2J'),
+      'operation "x\\u001b[2J": must not hold control or invisible characters',
+    ],
+    [
       'a user message without parts',
       (row) => (row.messages[0].content = []),
       'messages[0].content []: is empty; a user message needs at least one part',

@@ -45,6 +45,14 @@ test('counts stay whole, rates have a point, and a name with a comma is quoted',
   );
 });
 
+test.each(['=1+1', '+1', '-1', '@SUM(A1)', '＝1', '\tx'])('the name %j is no formula', (name) => {
+  const row = { role: 'task', model: name, interface: 'mcq', n: 1, single: -1, reference: 0, conflict: 0 };
+
+  const lines = [...laddersCsv([row as never])];
+
+  expect(lines[1]).toBe(`task,'${name},mcq,1,-1.0,0.0,0.0\n`);
+});
+
 test('no rows give the header alone', () => {
   expect([...groupsCsv([])]).toEqual([
     'group,value,interface,n,single_accuracy,multi_accuracy,delta_conv_pp,harm,rescue,single_strict,multi_strict\n',
