@@ -2,7 +2,7 @@
 // Starts the command line: in this process where Node can strip types, else with the project's own Node.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { enableCompileCache } from 'node:module';
+import * as modules from 'node:module';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 
@@ -10,7 +10,7 @@ const main = new URL('../cli/main.ts', import.meta.url);
 
 if (process.features.typescript) {
   // Stripping types and compiling is half of the time that a short command takes.
-  enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/turnsweep', import.meta.url)));
+  modules.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/turnsweep', import.meta.url)));
   await import(main.href);
 } else {
   const ours = fileURLToPath(new URL('../node_modules/node/bin/node', import.meta.url));
