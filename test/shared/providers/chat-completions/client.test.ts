@@ -97,7 +97,7 @@ describe('a call', () => {
   });
 
   it('has 300 calls in flight where it may', async () => {
-    const server = await mock({ reply: { echo: true }, latencyMs: 400 });
+    const server = await mock({ reply: { echo: true }, latencyMs: 2000 });
     const client = clientOf(server.url, { maxInFlight: 300 });
 
     const outcomes = await Promise.all(
