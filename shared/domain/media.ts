@@ -30,7 +30,7 @@ export const usualFps = 2;
 const rate = (fps: number | null): string => (fps === null ? '' : `-${fps}fps`);
 
 /** Name of a form in a storage key: equal forms, equal names. */
-export const formId = (form: ClipForm): string => {
+const formId = (form: ClipForm): string => {
   switch (form.kind) {
     case 'wav':
       return 'wav-16khz-mono';
