@@ -4,8 +4,10 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/aws/**/*.test.ts'],
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    globalSetup: ['test/aws/assemblies.ts'],
+    // Machines are shared: a time-out tells a hang, not slowness.
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     // The emulator does its work on one core; queue tests mostly wait.
     maxWorkers: 2,
   },

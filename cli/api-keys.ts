@@ -1,4 +1,5 @@
 import type { SweepFile } from '../shared/contracts/sweep-file.ts';
+import { callsOut } from '../shared/domain/reply-source.ts';
 import { errorNames, type Problem, ProblemsFound } from '../shared/errors.ts';
 
 /** Shorter values would be found in addresses by chance. */
@@ -28,7 +29,7 @@ export const checkApiKeys = (sweep: SweepFile, sweepPath: string): void => {
     if (fault !== null)
       problems.push({ file: sweepPath, line: null, message: `${place}.apiKeyEnv: ${fault}` });
   };
-  const calling = sweep.models.filter((lane) => lane.provider !== 'recorded');
+  const calling = sweep.models.filter((lane) => callsOut(lane.provider));
   for (const [index, lane] of sweep.models.entries())
     if (calling.includes(lane)) check(`models[${index}]`, lane);
   if (sweep.judge !== undefined && calling.length > 0) check('judge', sweep.judge);

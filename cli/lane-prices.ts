@@ -39,15 +39,17 @@ const secondsOfFile = async (file: string): Promise<number | null> => {
   }
 };
 
-/** Length of every clip by its path; empty where no lane's provider counts by it. */
+/** Length of clips by path: as the release lists it, else by the file's own header where a lane's provider counts by it. */
 const clipLengths = async (
   lanes: readonly LaneContract[],
   media: ReadonlyMap<string, string> | null,
+  listed: ReadonlyMap<string, number>,
   release: ReleaseFiles,
 ): Promise<ReadonlyMap<string, number>> => {
-  const lengths = new Map<string, number>();
+  const lengths = new Map(listed);
   if (!lanes.some(({ provider, model }) => hasClipRule(provider, model))) return lengths;
   for (const path of media?.keys() ?? []) {
+    if (lengths.has(path)) continue;
     const seconds = await secondsOfFile(await release.locate(path));
     if (seconds !== null) lengths.set(path, seconds);
   }
@@ -62,11 +64,18 @@ export const withProjections = async (
     plans: ReadonlyMap<string, LanePlan>;
     frozenRequest: (requestId: string) => FrozenRequest;
     media: ReadonlyMap<string, string> | null;
+    /** Lengths that the release's own list of media tells, by path; left out: it tells none. */
+    secondsByPath?: ReadonlyMap<string, number>;
     release: ReleaseFiles;
     timeUtc: string;
   },
 ): Promise<RunSettings> => {
-  const lengths = await clipLengths(planned.lanes, planned.media, planned.release);
+  const lengths = await clipLengths(
+    planned.lanes,
+    planned.media,
+    planned.secondsByPath ?? new Map(),
+    planned.release,
+  );
   const lanes = settings.lanes.map((lane, index) => {
     const requestIds = new Set(planned.plans.get(lane.id)!.views.flatMap((view) => view.requestIds));
     const projected = projectLane({

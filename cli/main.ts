@@ -1,11 +1,19 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs';
 import path from 'node:path';
+import { setFlagsFromString } from 'node:v8';
 import { CommanderError } from 'commander';
 import { errorNames, TurnsweepError } from '../shared/errors.ts';
 import { exitCodes } from './exit-codes.ts';
 import { buildProgram } from './program.ts';
 import { reportError } from './terminal.ts';
+
+/**
+ * Left to itself, V8 lets the heap grow to a multiple of what was alive before it collects: of what a sweep of 95,000
+ * views then holds, a third is garbage. Collecting at half as much again takes a tenth more CPU time where all is
+ * recorded, nothing that could be measured where models are asked. It is no limit: what is alive may grow as it must.
+ */
+const heapGrowingPercent = 50;
 
 /** What the environment has already goes before `.env`. */
 const readEnvironmentFile = (): void => {
@@ -33,6 +41,7 @@ const endQuietlyWithReader = (): void => {
 const main = async (): Promise<void> => {
   const debug = process.argv.includes('--debug');
   endQuietlyWithReader();
+  setFlagsFromString(`--heap-growing-percent=${heapGrowingPercent}`);
   try {
     readEnvironmentFile();
     await buildProgram().parseAsync();

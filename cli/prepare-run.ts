@@ -1,6 +1,10 @@
 import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
 import path from 'node:path';
-import type { Benchmark, LanePlan } from '../shared/benchmarks/benchmark.ts';
+import { fileURLToPath } from 'node:url';
+import { onDisk } from '../shared/adapters/local/storage-errors.ts';
+import type { Benchmark, LanePlan, Prompts } from '../shared/benchmarks/benchmark.ts';
 import { benchmarkOf } from '../shared/benchmarks/registry.ts';
 import type { LaneContract, RunContract, RunSettings } from '../shared/contracts/run.ts';
 import type { SweepFile } from '../shared/contracts/sweep-file.ts';
@@ -8,9 +12,11 @@ import { errorNames, type Problem, ProblemsFound, TurnsweepError } from '../shar
 import { canonicalJson, runId, sha256 } from '../shared/naming.ts';
 import { recordingProblems } from '../shared/providers/recorded/client.ts';
 import { usualBaseUrlOf } from '../shared/providers/registry.ts';
-import { laneMisfits } from './lane-misfits.ts';
+import { type ListedClip, laneMisfits } from './lane-misfits.ts';
 import { priceOf, withProjections } from './lane-prices.ts';
 import { openRelease, type ReleaseFiles } from './release-files.ts';
+import { printable, warn } from './terminal.ts';
+import { unpackedRelease } from './unpacked-release.ts';
 
 /** A sweep that has been read and checked whole; nothing has been written or called yet. */
 export interface PreparedRun {
@@ -19,7 +25,6 @@ export interface PreparedRun {
   run: string;
   settings: RunSettings;
   benchmark: Benchmark;
-  inputs: unknown;
   release: ReleaseFiles;
   /** sha256 by release path of every clip that a calling lane needs; null where media are not verified. */
   media: ReadonlyMap<string, string> | null;
@@ -38,6 +43,40 @@ const endpoint = (entry: { provider: string; baseUrl?: string | undefined }): st
 const releaseDirectory = (sweepPath: string, release: string): string => {
   const besideSweep = path.resolve(path.dirname(sweepPath), release);
   return existsSync(besideSweep) ? besideSweep : path.resolve(release);
+};
+
+/** What is unpacked lies here: every sweep of a data set uses it. */
+const cacheDirectory = (): string =>
+  process.env.TURNSWEEP_CACHE || path.join(homedir(), '.cache', 'turnsweep');
+
+const progressEveryMs = 2_000;
+
+/** Where the release is; a data set in another form is unpacked first, which can take minutes and is told. */
+const releaseOf = async (
+  { benchmark: { release, options } }: SweepFile,
+  sweepPath: string,
+  benchmark: Benchmark,
+  limit: number | null,
+): Promise<{ directory: string; isUnpacked: boolean }> => {
+  const source = release.startsWith('s3://') ? release : releaseDirectory(sweepPath, release);
+  const { kind, unpacking } = benchmark;
+  if (unpacking === undefined) return { directory: source, isUnpacked: false };
+  let toldMs = performance.now();
+  const directory = await unpackedRelease({
+    source,
+    benchmark: { kind, unpacking },
+    options,
+    limit,
+    cacheDirectory: cacheDirectory(),
+    onProgress({ file, itemsDone, items, clips, clipBytes }) {
+      const nowMs = performance.now();
+      if (nowMs - toldMs < progressEveryMs) return;
+      toldMs = nowMs;
+      const mebibytes = Math.round(clipBytes / 2 ** 20);
+      warn(printable(`unpacking ${file}: ${itemsDone} of ${items} items, ${clips} clips, ${mebibytes} MiB`));
+    },
+  });
+  return { directory, isUnpacked: directory !== source };
 };
 
 /** Files inside the release that the sweep needs, with the key that names each; null for the benchmark's own. */
@@ -78,7 +117,8 @@ export const prepareRun = async (
   },
 ): Promise<PreparedRun> => {
   const benchmark = benchmarkOf(sweep.benchmark.kind);
-  const release = await openRelease(releaseDirectory(sweepPath, sweep.benchmark.release));
+  const { directory, isUnpacked } = await releaseOf(sweep, sweepPath, benchmark, options.limit);
+  const release = await openRelease(directory);
   const problems: Problem[] = [];
   for (const { file, key } of namedFiles(sweep, benchmark)) {
     await release.locate(file).catch((error: unknown) => problems.push(problemOf(error, key)));
@@ -86,13 +126,17 @@ export const prepareRun = async (
   throwProblems('the release lacks files', problems);
   const inRelease = (problem: Problem): Problem => ({ ...problem, file: release.shown(problem.file) });
 
-  const read = await benchmark.read(release.lines, release.lines);
-  throwProblems('the benchmark has problems', read.problems.map(inRelease));
+  const { options: benchmarkOptions } = sweep.benchmark;
+  const prompts = await readPrompts(sweep, sweepPath, benchmark);
+  const setting = { options: benchmarkOptions, prompts };
+  // Apart, so that the answers need not stay in memory.
+  const { inputs, answers, problems: faults } = await benchmark.read(release.lines, release.lines, setting);
+  throwProblems('the benchmark has problems', faults.map(inRelease));
   const manifest =
     sweep.benchmark.manifest === undefined
       ? null
       : { file: sweep.benchmark.manifest, text: await release.text(sweep.benchmark.manifest) };
-  const selection = benchmark.select(read.inputs, { manifest, limit: options.limit });
+  const selection = benchmark.select(inputs, answers, { manifest, limit: options.limit });
   throwProblems('the selection has problems', selection.problems.map(inRelease));
   if (selection.taskIds.length === 0) {
     const message = 'holds no task; there is nothing to evaluate';
@@ -103,12 +147,17 @@ export const prepareRun = async (
 
   const interfaces = sweep.interfaces ?? [...benchmark.interfaces];
   const plans = new Map<string, LanePlan>();
+  const plansByModalities = new Map<string, LanePlan>();
   for (const [index, lane] of sweep.models.entries()) {
-    const plan = benchmark.planLane(read.inputs, {
-      taskIds: selection.taskIds,
-      interfaces,
-      modalities: lane.modalities,
-    });
+    const modalities = lane.modalities.toSorted().join('');
+    const plan =
+      plansByModalities.get(modalities) ??
+      benchmark.planLane(inputs, {
+        taskIds: selection.taskIds,
+        interfaces,
+        modalities: lane.modalities,
+      });
+    plansByModalities.set(modalities, plan);
     plans.set(lane.id, plan);
     if (plan.views.length === 0) {
       const given = lane.modalities.join(', ');
@@ -116,16 +165,19 @@ export const prepareRun = async (
       problems.push({ file: sweepPath, line: null, message });
     }
   }
-  const media = sweep.benchmark.verifyMedia
-    ? await verifyMedia(sweep, benchmark, read.inputs, plans, release, problems)
-    : null;
-  let largestClipBytes = media === null ? null : 0;
+  const { media, secondsByPath } = sweep.benchmark.verifyMedia
+    ? await verifyMedia(sweep, benchmark, inputs, plans, { ...release, isUnpacked }, problems)
+    : { media: null, secondsByPath: undefined };
+  const listedClips = new Map<string, ListedClip>();
   for (const file of media?.keys() ?? []) {
-    largestClipBytes = Math.max(largestClipBytes!, await release.bytes(file));
+    listedClips.set(file, {
+      bytes: await release.bytes(file),
+      seconds: secondsByPath?.get(file) ?? null,
+    });
   }
   problems.push(
-    ...laneMisfits(sweep, plans, benchmark, read.inputs, {
-      largestClipBytes,
+    ...laneMisfits(sweep, plans, benchmark, inputs, {
+      mediaFacts: (file) => listedClips.get(file) ?? null,
       givesUrls: options.givesUrls,
     }).map((message) => ({ file: sweepPath, line: null, message })),
   );
@@ -151,6 +203,7 @@ export const prepareRun = async (
   for (const file of [...benchmark.inputFiles, ...benchmark.answerFiles])
     fileHashes[file] = await release.sha256(file);
   const mediaSha256 = media === null ? null : sha256(canonicalJson(Object.fromEntries(media)));
+  const shapingPrompts = benchmark.prompts.request(benchmarkOptions);
   const contract: RunContract = {
     v: 1,
     name: sweep.name,
@@ -161,6 +214,11 @@ export const prepareRun = async (
       taskCount: selection.taskIds.length,
       taskIdsSha256: sha256(canonicalJson(selection.taskIds)),
       mediaSha256,
+      ...(shapingPrompts.length === 0
+        ? {}
+        : {
+            promptsSha256: Object.fromEntries(shapingPrompts.map((name) => [name, sha256(prompts[name]!)])),
+          }),
     },
     lanes: sweep.models.map(
       (lane): LaneContract => ({
@@ -169,6 +227,7 @@ export const prepareRun = async (
         model: lane.model,
         baseUrl: endpoint(lane),
         recordingSha256: recordingHashes.get(lane.id) ?? null,
+        reply: lane.reply,
         modalities: lane.modalities,
         maxTokens: lane.maxTokens,
         retryMaxTokens: lane.retryMaxTokens ?? null,
@@ -180,11 +239,12 @@ export const prepareRun = async (
   const contractHash = sha256(canonicalJson(contract));
   const run = runId(sweep.name, contractHash);
   const timeUtc = new Date().toISOString();
-  const settings = await withProjections(settingsOf(sweep, run, selection.taskIds, timeUtc), {
+  const settings = await withProjections(settingsOf(sweep, run, selection.taskIds, prompts, timeUtc), {
     lanes: contract.lanes,
     plans,
-    frozenRequest: (requestId) => benchmark.frozenRequest(read.inputs, requestId),
+    frozenRequest: (requestId) => benchmark.frozenRequest(inputs, requestId),
     media,
+    secondsByPath,
     release,
     timeUtc,
   });
@@ -194,7 +254,6 @@ export const prepareRun = async (
     run,
     settings,
     benchmark,
-    inputs: read.inputs,
     release,
     media,
     recordings,
@@ -203,36 +262,69 @@ export const prepareRun = async (
   };
 };
 
+/** The benchmark's texts by name: the sweep's own files, and the usual ones for the rest. */
+const readPrompts = async (sweep: SweepFile, sweepPath: string, benchmark: Benchmark): Promise<Prompts> => {
+  const replaced = sweep.benchmark.prompts;
+  const names = [...benchmark.prompts.request(sweep.benchmark.options), ...benchmark.prompts.judge];
+  const problems = Object.keys(replaced)
+    .filter((name) => !names.includes(name))
+    .map((name): Problem => {
+      const remedy = names.length === 0 ? 'it has none' : `it has ${names.join(', ')}`;
+      const message = `benchmark.prompts.${name}: no text of this benchmark under its options; ${remedy}`;
+      return { file: sweepPath, line: null, message };
+    });
+  const prompts: Record<string, string> = {};
+  for (const name of names) {
+    const file =
+      replaced[name] === undefined
+        ? fileURLToPath(new URL(`../shared/benchmarks/${benchmark.kind}/prompts/${name}.md`, import.meta.url))
+        : path.resolve(path.dirname(sweepPath), replaced[name]);
+    const text = await onDisk('read the prompt', file, () => readFile(file, 'utf8'));
+    if (text.trim() === '') {
+      problems.push({ file: sweepPath, line: null, message: `benchmark.prompts.${name}: the file is empty` });
+    }
+    prompts[name] = text.trim();
+  }
+  throwProblems('the sweep has problems', problems);
+  return prompts;
+};
+
 /** Hashes of the clips that calling lanes need, each compared with the release's manifest. */
 const verifyMedia = async (
   sweep: SweepFile,
   benchmark: Benchmark,
   inputs: unknown,
   plans: ReadonlyMap<string, LanePlan>,
-  release: ReleaseFiles,
+  release: ReleaseFiles & {
+    /** The clips were named by their content when they were unpacked: reading them all again would tell nothing new. */
+    isUnpacked: boolean;
+  },
   problems: Problem[],
-): Promise<ReadonlyMap<string, string>> => {
+): Promise<{ media: ReadonlyMap<string, string>; secondsByPath?: ReadonlyMap<string, number> }> => {
   const wanted = new Set<string>();
-  for (const lane of sweep.models) {
-    const requestIds = new Set(plans.get(lane.id)!.views.flatMap((view) => view.requestIds));
+  // Lanes with the same modalities have the same plan.
+  for (const [plan, modalities] of new Map(
+    sweep.models.map((lane) => [plans.get(lane.id)!, lane.modalities]),
+  )) {
+    const requestIds = new Set(plan.views.flatMap((view) => view.requestIds));
     for (const requestId of requestIds) {
       for (const message of benchmark.frozenRequest(inputs, requestId).messages) {
         if (message.role !== 'user') continue;
         for (const part of message.content) {
-          if (part.type !== 'text' && lane.modalities.includes(part.type === 'video' ? 'V' : 'A'))
+          if (part.type !== 'text' && modalities.includes(part.type === 'video' ? 'V' : 'A'))
             wanted.add(part.path);
         }
       }
     }
   }
   const media = new Map<string, string>();
-  if (wanted.size === 0) return media;
+  if (wanted.size === 0) return { media };
   const listFile = benchmark.mediaManifest;
   const list = await release.text(listFile).catch((error: unknown) => {
     problems.push(problemOf(error, null));
     return null;
   });
-  if (list === null) return media;
+  if (list === null) return { media };
   const shownList = release.shown(listFile);
   const digests = benchmark.mediaDigests(shownList, list);
   problems.push(...digests.problems);
@@ -243,7 +335,10 @@ const verifyMedia = async (
       fault(`media not listed in ${shownList}; add its digest, or put back the release's own list`);
       continue;
     }
-    const found = await release.sha256(file).catch((error: unknown) => {
+    const found = await (release.isUnpacked
+      ? release.locate(file).then(() => expected)
+      : release.sha256(file)
+    ).catch((error: unknown) => {
       problems.push(problemOf(error, 'media'));
       return null;
     });
@@ -254,14 +349,22 @@ const verifyMedia = async (
         `media altered: its sha256 begins ${found.slice(0, 12)}, the list says ${expected.slice(0, 12)}; put back the original`,
       );
   }
-  return media;
+  return { media, secondsByPath: digests.secondsByPath };
 };
 
-const settingsOf = (sweep: SweepFile, run: string, taskIds: string[], timeUtc: string): RunSettings => ({
+const settingsOf = (
+  sweep: SweepFile,
+  run: string,
+  taskIds: string[],
+  prompts: Prompts,
+  timeUtc: string,
+): RunSettings => ({
   v: 1,
   run,
   seed: sweep.seed,
   taskIds,
+  options: sweep.benchmark.options,
+  prompts,
   budgetMicroUsd: sweep.budget === undefined ? null : microUsd(sweep.budget.usd),
   lanes: sweep.models.map((lane) => ({
     id: lane.id,

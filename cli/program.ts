@@ -1,5 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { providerNames } from '../mock/dialects/dialect.ts';
+import project from '../package.json' with { type: 'json' };
+import { releaseFormats } from '../shared/benchmarks/registry.ts';
 import { cancel, download, pause, redrive, resume } from './commands/aws-operations.ts';
 import { demo } from './commands/demo.ts';
 import { exportRun } from './commands/export.ts';
@@ -39,6 +41,7 @@ const deployment = (): Option =>
 export const buildProgram = (): Command => {
   const program = new Command('turnsweep')
     .description('Batch evaluator for multi-turn, multimodal history-use benchmarks')
+    .version(project.version, '--version', 'print the version')
     .option('--debug', 'show stacks of errors')
     .showSuggestionAfterError()
     .configureOutput({ outputError: (text, write) => write(`${printable(text.trim())}\n`) })
@@ -110,7 +113,9 @@ export const buildProgram = (): Command => {
     .option('--reviews <dir>', 'folder of reviews shared between runs')
     .action(ends(report));
   command('export <dir>', 'write a finished run in another format')
-    .addOption(new Option('--to <format>', 'format').choices(['return-release', 'csv']).makeOptionMandatory())
+    .addOption(
+      new Option('--to <format>', 'format').choices([...releaseFormats, 'csv']).makeOptionMandatory(),
+    )
     .option('--out <dir>', 'folder to write to (default: <dir>/export/<format>)')
     .action(ends(exportRun));
   command('mock', 'fake provider for tries, tests and benchmarks')

@@ -1,5 +1,5 @@
-import type { LaneProgress, Progress } from '../local/progress.ts';
-import { jsonLine, paint, printable } from './terminal.ts';
+import type { LaneProgress, Progress, StageFault } from '../local/progress.ts';
+import { jsonLine, paint, printable, warn } from './terminal.ts';
 
 export type ProgressStyle = 'bars' | 'lines' | 'json' | 'none';
 
@@ -7,6 +7,8 @@ const barWidth = 24;
 const redrawMs = 200;
 const lineMs = 5_000;
 const jsonMs = 1_000;
+/** A fault of ours may meet every view: after so many warnings that differ only the number of faults goes on growing. */
+const warningsShown = 20;
 
 const retriesText = (retries: Record<string, number>): string =>
   Object.entries(retries)
@@ -40,32 +42,48 @@ const bar = (lane: LaneProgress): string => {
   return `${paint('green', '█'.repeat(filled))}${paint('dim', '░'.repeat(barWidth - filled))}`;
 };
 
-/** Shows a running sweep until `stop`: a bar a lane on a terminal, plain lines in a pipe, events for machines. */
+const messageOf = ({ error }: StageFault): string => (error instanceof Error ? error.message : String(error));
+
+const warningText = (fault: StageFault): string => {
+  const next =
+    fault.againSeconds === null
+      ? `given up after ${fault.tries} tries`
+      : `tried again in ${fault.againSeconds} s`;
+  return `${fault.stage}: ${messageOf(fault)} (a fault of turnsweep itself; --debug shows where); ${next}`;
+};
+
+/**
+ * Shows a running sweep until `stop`: a bar a lane on a terminal, plain lines in a pipe, events for machines.
+ * Exceptions of stages are told at once, and once each where they are for people.
+ */
 export const showProgress = (progress: Progress, style: ProgressStyle): { stop(): void } => {
   const started = performance.now();
   let drawn = 0;
   const draw = () => {
     const elapsedSeconds = (performance.now() - started) / 1000;
-    const { lanes, judgeCalls, judgeRetries } = progress.snapshot();
+    const { lanes, judgeCalls, judgeRetries, faults } = progress.snapshot();
     if (style === 'json') {
       process.stdout.write(
-        `${jsonLine({ event: 'progress', time: new Date().toISOString(), lanes, judgeCalls, judgeRetries })}\n`,
+        `${jsonLine({ event: 'progress', time: new Date().toISOString(), lanes, judgeCalls, judgeRetries, faults })}\n`,
       );
       return;
     }
-    const judged = judgeCalls > 0 ? [`judge  ${judgeCalls} calls  ${retriesText(judgeRetries)}`] : [];
+    const others = [
+      ...(judgeCalls > 0 ? [`judge  ${judgeCalls} calls  ${retriesText(judgeRetries)}`] : []),
+      ...(faults > 0 ? [`${faults} deliveries failed`] : []),
+    ];
     const width = Math.max(...lanes.map((lane) => lane.lane.length));
     if (style === 'lines') {
       for (const lane of lanes)
         process.stdout.write(`${printable(lane.lane)}  ${laneText(lane, elapsedSeconds)}\n`);
-      for (const text of judged) process.stdout.write(`${text}\n`);
+      for (const text of others) process.stdout.write(`${text}\n`);
       return;
     }
     const rows = [
       ...lanes.map(
         (lane) => `${printable(lane.lane).padEnd(width)} ${bar(lane)} ${laneText(lane, elapsedSeconds)}`,
       ),
-      ...judged,
+      ...others,
     ];
     const columns = process.stdout.columns || 120;
     const back = drawn > 0 ? `\x1b[${drawn}A` : '';
@@ -73,9 +91,31 @@ export const showProgress = (progress: Progress, style: ProgressStyle): { stop()
     drawn = rows.length;
   };
   if (style === 'none') return { stop: () => {} };
+  let isShown = true;
+  const told = new Set<string>();
+  const tell = (fault: StageFault) => {
+    const { stage, tries, againSeconds } = fault;
+    if (style === 'json') {
+      const time = new Date().toISOString();
+      process.stdout.write(
+        `${jsonLine({ event: 'fault', time, stage, message: messageOf(fault), tries, againSeconds })}\n`,
+      );
+      return;
+    }
+    const kind = JSON.stringify([stage, messageOf(fault), againSeconds === null]);
+    if (told.has(kind) || told.size === warningsShown) return;
+    told.add(kind);
+    // The bars give way to the line and come back below it.
+    if (drawn > 0) process.stdout.write(`\x1b[${drawn}A\x1b[J`);
+    drawn = 0;
+    warn(`${paint('yellow', 'warning', process.stderr)}: ${printable(warningText(fault))}`);
+    if (style === 'bars') draw();
+  };
+  progress.onFault((fault) => {
+    if (isShown) tell(fault);
+  });
   const timer = setInterval(draw, style === 'bars' ? redrawMs : style === 'json' ? jsonMs : lineMs);
   if (style === 'bars') draw();
-  let isShown = true;
   return {
     stop: () => {
       if (!isShown) return;

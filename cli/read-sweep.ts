@@ -1,19 +1,21 @@
 import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, type YAMLError } from 'yaml';
+import type { z } from 'zod';
+import { benchmarkKinds, benchmarkOf } from '../shared/benchmarks/registry.ts';
 import { type SweepFile, sweepFile } from '../shared/contracts/sweep-file.ts';
 import { errorNames, type Problem, ProblemsFound, TurnsweepError } from '../shared/errors.ts';
 import { explainIssue, explainUnknownKey, type Path, pathText } from './explain-issue.ts';
 import { checkSweepRules } from './sweep-rules.ts';
 
-/** Keys that the schema knows at a path, for suggestions. */
-const knownKeys = (path: Path): string[] => {
+/** Keys that a schema knows at a path, for suggestions. */
+const knownKeys = (root: z.ZodType, path: Path): string[] => {
   type Schema = { _zod?: { def: Record<string, unknown> } } | undefined;
   const inner = (schema: Schema): Schema => {
     const def = schema?._zod?.def;
     return def?.innerType === undefined ? schema : inner(def.innerType as Schema);
   };
-  let current: Schema = sweepFile as unknown as Schema;
+  let current: Schema = root as unknown as Schema;
   for (const step of path) {
     const def = inner(current)?._zod?.def;
     current = (
@@ -173,20 +175,27 @@ export const readSweepFile = async (file: string): Promise<SweepFile> => {
   const rules = checkSweepRules(expanded.value);
   const told = new Set([...expanded.problems, ...rules].map(({ path }) => pathText(path)));
   const parsed = sweepFile.safeParse(expanded.value);
-  for (const issue of parsed.error?.issues ?? []) {
-    if (told.has(pathText(issue.path))) continue;
-    if (issue.code === 'unrecognized_keys') {
-      for (const key of issue.keys) {
-        const message = explainUnknownKey(issue.path, key, knownKeys(issue.path));
-        problems.push({ file, line: lineOfKey(issue.path, key), message });
+  const report = (schema: z.ZodType, issues: readonly z.core.$ZodIssue[], place: Path) => {
+    for (const issue of issues) {
+      const at = [...place, ...issue.path];
+      if (told.has(pathText(at))) continue;
+      if (issue.code === 'unrecognized_keys') {
+        for (const key of issue.keys) {
+          const message = explainUnknownKey(at, key, knownKeys(schema, issue.path));
+          problems.push({ file, line: lineOfKey(at, key), message });
+        }
+      } else {
+        const message = explainIssue({ ...issue, path: at }, valueAt(written, at));
+        problems.push({ file, line: lineOf(at), message });
       }
-    } else {
-      problems.push({
-        file,
-        line: lineOf(issue.path),
-        message: explainIssue(issue, valueAt(written, issue.path)),
-      });
     }
+  };
+  report(sweepFile, parsed.error?.issues ?? [], []);
+  if (parsed.success && benchmarkKinds.includes(parsed.data.benchmark.kind)) {
+    const { options } = benchmarkOf(parsed.data.benchmark.kind);
+    const checked = options.safeParse(parsed.data.benchmark.options);
+    report(options, checked.error?.issues ?? [], ['benchmark', 'options']);
+    if (checked.success) parsed.data.benchmark.options = checked.data;
   }
   for (const { path, message } of rules) problems.push({ file, line: lineOf(path), message });
   if (problems.length > 0) {

@@ -7,6 +7,7 @@ import {
 } from '../shared/contracts/sweep-file.ts';
 import { priceGaps } from '../shared/domain/cost.ts';
 import { didYouMean } from '../shared/domain/did-you-mean.ts';
+import { replyKeyOf, uncalledProviders } from '../shared/domain/reply-source.ts';
 import type { Channel } from '../shared/domain/request.ts';
 import {
   batchProviders,
@@ -100,14 +101,26 @@ export const checkSweepRules = (value: unknown): RuleFault[] => {
     }
     const provider = providerFault(lane.provider, providers);
     if (provider !== null) fault(at('provider'), provider);
-    if (lane.provider === 'recorded') {
-      if (lane.recording === undefined) fault(at('provider'), 'provider "recorded" needs "recording"', here);
+    if (!isOneOf(lane.provider, providers)) continue;
+    const name = String(lane.provider);
+    const holder = replyKeyOf(name);
+    for (const key of ['recording', 'reply'] as const) {
+      if (key === holder && lane[key] === undefined) {
+        fault(at('provider'), `provider "${name}" needs "${key}"`, here);
+      }
+      if (key !== holder && lane[key] !== undefined) {
+        const owner = uncalledProviders.find((provider) => replyKeyOf(provider) === key);
+        fault(at(key), `"${key}" goes with provider "${owner}" only`, here);
+      }
+    }
+    if (holder !== null) {
+      for (const key of ['baseUrl', 'apiKeyEnv'] as const) {
+        if (lane[key] === undefined) continue;
+        fault(at(key), `provider "${name}" calls nobody; leave "${key}" out`);
+      }
       continue;
     }
-    if (!isOneOf(lane.provider, providers)) continue;
     calling.push(index);
-    if (lane.recording !== undefined)
-      fault(at('recording'), '"recording" goes with provider "recorded" only', here);
     if (lane.baseUrl === undefined && usualBaseUrlOf(String(lane.provider)) === null) {
       fault(at('provider'), `provider "${lane.provider}" needs "baseUrl"`, here);
     }
@@ -121,7 +134,7 @@ export const checkSweepRules = (value: unknown): RuleFault[] => {
     const lanes = calling.map((index) => `models[${index}]`).join(', ');
     fault(
       ['benchmark', 'verifyMedia'],
-      `false is for recorded models only, and calls are made for ${lanes}; set it to true`,
+      `false is for models that nobody calls, and calls are made for ${lanes}; set it to true`,
     );
   }
 

@@ -54,7 +54,11 @@ import { openAccounts } from '../shared/stages/budget.ts';
 import { type AdaptiveGate, createAdaptiveGate } from '../shared/stages/call-gate.ts';
 import { createClipSource, extensionOf, mediaUrlVariable, urlsBelow } from '../shared/stages/clip-source.ts';
 import type { JudgeBatchAtWork, JudgeBatchPorts } from '../shared/stages/judge-batches.ts';
-import { type QueueConsumer, startQueueConsumer } from '../shared/stages/queue-consumer.ts';
+import {
+  type QueueConsumer,
+  returnSecondsAfter,
+  startQueueConsumer,
+} from '../shared/stages/queue-consumer.ts';
 import { createQueueStage } from '../shared/stages/queue-stage.ts';
 import { loadRun } from '../shared/stages/run-context.ts';
 import { objectDamaged, readStored } from '../shared/stages/stored-json.ts';
@@ -275,7 +279,7 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
       judge: assignment.judge,
       settings: assignment.settings,
       caller,
-      prompts: benchmarkOf(assignment.benchmarkKind).judge,
+      protocol: benchmarkOf(assignment.benchmarkKind).judge(assignment.prompts),
       gate: gateOf(judgeQueue, assignment.settings),
       hasBudget: hasRunBudget,
     };
@@ -283,10 +287,11 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
 
   let judgingInBatches: Promise<JudgeBatchAtWork> | null = null;
   const openJudgeBatch = async (): Promise<JudgeBatchAtWork> => {
-    const { judge, settings, benchmarkKind } = await readAssignment('submit-judge-batch');
+    const { judge, settings, benchmarkKind, prompts } = await readAssignment('submit-judge-batch');
     const batch = createChatBatchFor(settings, await keyOf(settings.apiKeyEnv));
     closers.push(() => batch.close());
-    return { judge, settings, batch, prompts: benchmarkOf(benchmarkKind).judge, hasBudget: hasRunBudget };
+    const protocol = benchmarkOf(benchmarkKind).judge(prompts);
+    return { judge, settings, batch, protocol, hasBudget: hasRunBudget };
   };
   const judgeBatchPorts = (stage: StageName): JudgeBatchPorts => ({
     store: scoped(stage),
@@ -385,10 +390,11 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
   );
   const runtime = createAslRuntime({ machines, integrations, clock, random });
 
-  const onError = (error: unknown, where: { stage: string; messageId: string; receiveCount: number }) => {
-    progress.fault(where.stage, error);
+  const onError = (error: unknown, { stage, receiveCount }: { stage: string; receiveCount: number }) => {
     // A broken disk, a damaged file or a missing key does not heal by redelivery: stop at once, what is recorded stays.
-    if (error instanceof TurnsweepError) fail(error);
+    if (error instanceof TurnsweepError) return fail(error);
+    const againSeconds = receiveCount < maxReceiveCount ? returnSecondsAfter(receiveCount) : null;
+    progress.fault({ stage, error, tries: receiveCount, againSeconds });
   };
   const visibilityOf = (deadlineSeconds: number) =>
     Math.min(longestVisibilitySeconds, Math.ceil(deadlineSeconds * visibilityPerDeadline));
@@ -507,7 +513,7 @@ export const createLocalHome = async (options: LocalHomeOptions): Promise<LocalH
     },
     async judging({ judge }) {
       if (judge) openSources([judgeQueue]);
-      return runMachine(machineFiles.judging, { run, judge });
+      return runMachine(machineFiles.judging, { run, judge, round: 1 });
     },
     async report() {
       const { summary } = (await functions['aggregate-run']!({ run })) as { summary: RunSummary };

@@ -49,6 +49,16 @@ export interface Snapshot {
   faults: number;
 }
 
+/** An exception of a stage: its message comes again, or the view or chunk that it is about is given up. */
+export interface StageFault {
+  stage: string;
+  error: unknown;
+  /** How often the message has been worked on, each time in vain. */
+  tries: number;
+  /** Seconds until it is worked on again; null after the last time. */
+  againSeconds: number | null;
+}
+
 /** Counts what happens in this start of a run, on top of what its folder already holds. */
 export interface Progress {
   /** Tells where the lane's rate can be looked up from now on. */
@@ -57,7 +67,9 @@ export interface Progress {
   turns(lane: string, viewId: string, outcome: TurnOutcome): void;
   judgeCall(event: { kind: string | null }): void;
   judged(outcome: Pick<JudgeOutcome, 'kind'> & { status: string }): void;
-  fault(stage: string, error: unknown): void;
+  fault(fault: StageFault): void;
+  /** Asks to be told of every exception of a stage from now on. */
+  onFault(listener: (fault: StageFault) => void): void;
   snapshot(): Snapshot;
   /** Exceptions of stages, latest last, for `--debug`. */
   recentFaults(): readonly string[];
@@ -105,6 +117,7 @@ export const createProgress = (
   const startedMs = performance.now();
   const judgeRetries: Record<string, number> = {};
   const faults: string[] = [];
+  const listeners: ((fault: StageFault) => void)[] = [];
   let [judgeCalls, faultCount] = [0, 0];
   let budgetSpent = false;
   let judgeStopped: string | null = null;
@@ -137,10 +150,15 @@ export const createProgress = (
       if (outcome.status === 'budget') budgetSpent = true;
       if (outcome.status === 'stopped') judgeStopped ??= outcome.kind;
     },
-    fault(stage, error) {
+    fault(fault) {
+      const { stage, error } = fault;
       faultCount += 1;
       faults.push(`${stage}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
       if (faults.length > faultsKept) faults.shift();
+      for (const listener of listeners) listener(fault);
+    },
+    onFault(listener) {
+      listeners.push(listener);
     },
     snapshot: () => ({
       elapsedSeconds: (performance.now() - startedMs) / 1000,
@@ -172,7 +190,7 @@ export const laneState = async (store: ObjectStore, run: string, lane: string) =
   let [total, done, excluded] = [0, 0, 0];
   for await (const view of readStoredLines(store, keys.run.laneViews(run, lane), plannedView)) {
     total += 1;
-    const targets = [requestHash(view.controlRequestId), requestHash(view.historyRequestId)];
+    const targets = view.targetRequestIds.map(requestHash);
     if (targets.every((hash) => replied.has(hash))) done += 1;
     else if (targets.some((hash) => failed.has(hash))) excluded += 1;
     else openViews.add(view.viewId);

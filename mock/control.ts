@@ -35,6 +35,7 @@ const profile = z.strictObject({
   errorShape: z.enum(['new', 'old']).optional(),
   reasoningKey: z.enum(['reasoning_content', 'reasoning']).optional(),
   inputAudio: z.boolean().optional(),
+  systemTurn: z.enum(['taken', 'dropped', 'refused']).optional(),
   mmproj: z.boolean().optional(),
   inputVideo: z.boolean().optional(),
 }) satisfies z.ZodType<Profile>;

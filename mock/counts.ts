@@ -14,6 +14,8 @@ export interface MockStats {
   byFault: Record<string, number>;
   /** By `<model> <fingerprint>`; 429s of `capacity` are no attempts and not counted here. */
   requestsByFingerprint: Record<string, number>;
+  /** By `<model> <first 8 hex digits of the SHA-256 of the system text>`; `<model> none` without one. */
+  requestsBySystem: Record<string, number>;
   repliesByFingerprint: Record<string, number>;
 }
 
@@ -25,6 +27,7 @@ const fresh = () => ({
   byModel: new Map<string, MockStats['byModel'][string]>(),
   byFault: new Map<string, number>(),
   requestsByFingerprint: new Map<string, number>(),
+  requestsBySystem: new Map<string, number>(),
   repliesByFingerprint: new Map<string, number>(),
 });
 
@@ -69,8 +72,9 @@ export const createCounts = () => {
     },
     /** Number of the next attempt at a key, from 1. */
     nextAttempt: (key: string): number => (counts.requestsByFingerprint.get(key) ?? 0) + 1,
-    attempt: (key: string, outcome: string) => {
+    attempt: (key: string, outcome: string, system: string) => {
       bump(counts.requestsByFingerprint, key);
+      bump(counts.requestsBySystem, system);
       if (outcome !== 'ok') bump(counts.byFault, outcome);
     },
     reply: (model: string, key: string) => {
@@ -100,6 +104,7 @@ export const createCounts = () => {
       byModel: Object.fromEntries(counts.byModel),
       byFault: Object.fromEntries(counts.byFault),
       requestsByFingerprint: Object.fromEntries(counts.requestsByFingerprint),
+      requestsBySystem: Object.fromEntries(counts.requestsBySystem),
       repliesByFingerprint: Object.fromEntries(counts.repliesByFingerprint),
     }),
     reset: () => {

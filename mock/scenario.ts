@@ -41,7 +41,9 @@ const fault = z
     code: z.string().optional(),
     /** `length` only: a cap of so many tokens is enough. */
     succeedAtMaxTokens: z.number().int().positive().optional(),
-    match: z.strictObject({ lastText: z.string() }).optional(),
+    match: z
+      .union([z.strictObject({ lastText: z.string() }), z.strictObject({ fingerprint: z.string() })])
+      .optional(),
   })
   .refine((value) => (value.rate === undefined) !== (value.firstAttempts === undefined), {
     message: 'give either rate or firstAttempts',
@@ -55,7 +57,7 @@ const model = z.strictObject({
     /** What the server understood of the request: `turns=2;media=video,audio;sha=<8 hex digits>`. */
     z.strictObject({ digest: z.literal(true) }),
     z.strictObject({ table: z.string().min(1), fallback: z.string().min(1).optional() }),
-    z.strictObject({ judge: z.literal('aliases') }),
+    z.strictObject({ judge: z.enum(['aliases', 'verdict']) }),
   ]),
   latencyMs: z
     .union([

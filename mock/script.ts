@@ -1,11 +1,12 @@
+import { createHash } from 'node:crypto';
 import type { QueuedOutcome } from './control.ts';
 import type { createCounts } from './counts.ts';
 import type { Dialect, Profile, ReadRequest } from './dialects/dialect.ts';
 import { Refused } from './dialects/dialect.ts';
 import type { Outcome } from './faults.ts';
 import { makeOutcome } from './faults.ts';
-import { requestFingerprint } from './fingerprint.ts';
-import { judgeReply } from './judge.ts';
+import { requestFingerprint, systemTextOf } from './fingerprint.ts';
+import { judgeReply, verdictReply } from './judge.ts';
 import { digestReply } from './replies.ts';
 import type { ReplyTable, Scenario, ScenarioFault, ScenarioInput, ScenarioModel } from './scenario.ts';
 import { loadTable, parseScenario, tableKey } from './scenario.ts';
@@ -26,6 +27,11 @@ const hashedShare = (text: string): number => {
 const plainScenario: ScenarioInput = { models: { '*': { reply: { text: 'ok' } } } };
 /** Models of the providers without a scenario: a reply that shows what arrived. */
 const digestModel = parseScenario({ models: { '*': { reply: { digest: true } } } }).models['*']!;
+
+const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8);
+
+const fits = (match: NonNullable<ScenarioFault['match']>, { model, lastText }: ReadRequest, key: string) =>
+  'lastText' in match ? lastText.includes(match.lastText) : key === `${model} ${match.fingerprint}`;
 
 /** What happens to a request that was accepted. */
 export interface Decision {
@@ -70,7 +76,7 @@ export const createScript = (options: {
     attempt: number,
   ): ScenarioFault | null =>
     model.faults.find((fault, index) => {
-      if (fault.match && !request.lastText.includes(fault.match.lastText)) return false;
+      if (fault.match && !fits(fault.match, request, key)) return false;
       if (
         fault.kind === 'length' &&
         (request.maxTokens ?? Infinity) >= (fault.succeedAtMaxTokens ?? Infinity)
@@ -100,19 +106,27 @@ export const createScript = (options: {
     }
     if ('judge' in reply) {
       try {
-        return judgeReply(request.lastText, fault);
+        const play = reply.judge === 'verdict' ? verdictReply : judgeReply;
+        return play(request.lastText, fault);
       } catch (error) {
         if (!(error instanceof BadRequest)) throw error;
         throw refusedBy(dialect, error.message, error.param);
       }
     }
     const { byFingerprint, byLastText } = tables.get(reply.table)!;
+    // A script may tell system texts apart, or leave them out.
+    const exact =
+      systemTextOf(request.messages) === null
+        ? fingerprint
+        : requestFingerprint(request.messages, { withSystem: true });
     const scripted =
       byLastText.get(tableKey(request.model, request.lastText)) ??
       byLastText.get(tableKey(null, request.lastText)) ??
       // Some requests have time stamps of frames in front of the question.
       byLastText.get(tableKey(request.model, request.lastPart)) ??
       byLastText.get(tableKey(null, request.lastPart)) ??
+      byFingerprint.get(tableKey(request.model, exact)) ??
+      byFingerprint.get(tableKey(null, exact)) ??
       byFingerprint.get(tableKey(request.model, fingerprint)) ??
       byFingerprint.get(tableKey(null, fingerprint)) ??
       reply.fallback;
@@ -163,7 +177,8 @@ export const createScript = (options: {
         elsewhere: options.elsewhere(),
       });
       if (queued) queue!.shift();
-      counts.attempt(key, name);
+      const system = systemTextOf(request.messages);
+      counts.attempt(key, name, `${request.model} ${system === null ? 'none' : shortHash(system)}`);
       return { outcome, name, key, latencyMs: latencyOf(model, key, attempt) };
     },
   };

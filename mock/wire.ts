@@ -172,7 +172,8 @@ export const readChatRequest = (text: string, readClip: ReturnType<typeof create
       if (role !== 'assistant' && role !== 'system') throw new BadRequest('unknown role', param);
       if (typeof content !== 'string' || content === '') throw new BadRequest('content is not a text', param);
       request.textChars += content.length;
-      request.messages.push({ role });
+      if (role === 'system' && index > 0) throw new BadRequest('a system message is not the first', param);
+      request.messages.push(role === 'system' ? { role, text: content } : { role });
       return;
     }
     if (typeof content === 'string' && content !== '') {

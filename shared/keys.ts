@@ -71,6 +71,10 @@ export const keys = {
     imported: (run: string) => `runs/${run}/judging/imported.jsonl`,
     mapResults: (run: string) => `runs/${run}/judging/map`,
     ruleScores: (run: string, lane: string) => `runs/${run}/judging/rule-scores/${lane}.jsonl`,
+    /** Items of the second round by request: what the verdicts of the first gave rise to. */
+    followUps: (run: string, lane: string) => `runs/${run}/judging/follow-ups/${lane}.jsonl`,
+    /** Every judge that the run was given to, in order. */
+    judges: (run: string) => `runs/${run}/judging/judges.json`,
     summary: (run: string) => `runs/${run}/judging/summary.json`,
     /** The judge cannot go on, and why; gone at the next start. */
     stopped: (run: string) => `runs/${run}/judging/stopped.json`,

@@ -9,16 +9,23 @@ import { laneOf } from '../../shared/contracts/run.ts';
 import { errorNames, TurnsweepError } from '../../shared/errors.ts';
 import { keys } from '../../shared/keys.ts';
 import { readRecord } from '../../shared/stages/records.ts';
+import { judgeIdOf } from '../../shared/stages/reviews.ts';
 import { loadRun, readStoredBenchmark } from '../../shared/stages/run-context.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { openKnownRun, withFileNames } from '../run-folder.ts';
 import { print } from '../terminal.ts';
 
-type Format = 'return-release' | 'csv';
-
-export const exportRun = async (out: string, options: { to: Format; out?: string }): Promise<number> => {
+export const exportRun = async (out: string, options: { to: string; out?: string }): Promise<number> => {
   const directory = path.resolve(out);
   const known = await openKnownRun(directory);
+  const { kind } = known.contract.benchmark;
+  const { exportFormat } = benchmarkOf(kind);
+  if (options.to !== 'csv' && options.to !== exportFormat) {
+    throw new TurnsweepError(errorNames.usage, `a run of benchmark "${kind}" is not a ${options.to}`, {
+      where: directory,
+      remedy: `use --to ${exportFormat} or --to csv`,
+    });
+  }
   const target = path.resolve(options.out ?? path.join(directory, 'export', options.to));
   const written = await withFileNames(known, () =>
     options.to === 'csv' ? exportCsv(directory, target) : exportRelease(known, target),
@@ -51,9 +58,13 @@ const exportRelease = async (
   target: string,
 ): Promise<number> => {
   const store = openRunFolder(directory, run);
-  const { settings } = await loadRun(store, run);
+  const context = await loadRun(store, run);
+  const { settings } = context;
   const benchmark = benchmarkOf(contract.benchmark.kind);
-  const { inputs } = await readStoredBenchmark(store, benchmark, contract.benchmark.id, false);
+  const { inputs, answers } = await readStoredBenchmark(store, benchmark, context, {
+    requests: true,
+    answers: true,
+  });
   let written = 0;
   for (const lane of contract.lanes) {
     const scoresKey = keys.run.scores(run, lane.id);
@@ -79,7 +90,7 @@ const exportRelease = async (
       if (record !== null) records.set(requestId, record);
     }
     const laneSettings = laneOf(settings, lane.id);
-    const files = benchmark.exportLane(inputs, {
+    const files = benchmark.exportLane(inputs, answers, {
       title: {
         id: lane.id,
         displayName: laneSettings.displayName,
@@ -91,6 +102,7 @@ const exportRelease = async (
       interfaces: contract.benchmark.interfaces,
       views,
       scoredRows,
+      judge: judgeIdOf(context, benchmark.judge(settings.prompts)),
       record: (requestId) => records.get(requestId) ?? null,
     });
     for (const file of files) {

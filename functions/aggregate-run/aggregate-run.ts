@@ -1,15 +1,14 @@
 import { stringify } from 'csv-stringify/sync';
 import { z } from 'zod';
 import type {
-  Aggregate,
   Benchmark,
+  LaneAggregate,
   LaneScores,
   RuleScore,
   Verdict,
 } from '../../shared/benchmarks/benchmark.ts';
 import { type CostTally, costTally } from '../../shared/contracts/costs.ts';
 import { plannedView } from '../../shared/contracts/plan.ts';
-import { review } from '../../shared/contracts/reviews.ts';
 import type { RunSettings } from '../../shared/contracts/run.ts';
 import { roundMicroUsd } from '../../shared/domain/cost.ts';
 import { bookAttempts, emptyTally } from '../../shared/domain/cost-tally.ts';
@@ -17,14 +16,17 @@ import { keys } from '../../shared/keys.ts';
 import type { ObjectStore } from '../../shared/ports/object-store.ts';
 import { readAhead } from '../../shared/stages/read-ahead.ts';
 import { readAttempts } from '../../shared/stages/records.ts';
-import { importedReviews, judgeIdOf } from '../../shared/stages/reviews.ts';
 import {
-  listedHashes,
-  loadRun,
-  type RunContext,
-  readStoredBenchmark,
-} from '../../shared/stages/run-context.ts';
-import { objectDamaged, readStored, readStoredLines } from '../../shared/stages/stored-json.ts';
+  followUpRow,
+  importedReviews,
+  judgeIdOf,
+  judgesOf,
+  openVerdicts,
+  ruleScore,
+  type StoredVerdicts,
+} from '../../shared/stages/reviews.ts';
+import { loadRun, type RunContext, readStoredBenchmark } from '../../shared/stages/run-context.ts';
+import { readStored, readStoredLines } from '../../shared/stages/stored-json.ts';
 
 export interface AggregateRunPorts {
   store: ObjectStore;
@@ -45,13 +47,6 @@ export interface RunSummary {
   unpricedCalls: number;
 }
 
-/** What a benchmark left in a row is its own affair. */
-const ruleScore: z.ZodType<RuleScore> = z.strictObject({
-  requestId: z.string(),
-  reviewKey: z.string().nullable(),
-  row: z.unknown(),
-});
-
 /** Review keys of each chunk of a generation, see plan-judging. */
 const judgeCut = z.array(z.array(z.string()));
 
@@ -66,27 +61,35 @@ export const createAggregateRun =
     const context = await loadRun(store, run);
     const { contract, settings } = context;
     const benchmark = ports.benchmarkOf(contract.benchmark.kind);
-    const { inputs } = await readStoredBenchmark(store, benchmark, contract.benchmark.id, false);
-    const lanes: LaneScores[] = [];
-    const share = createSharing();
-    for (const lane of contract.lanes) lanes.push(await laneScores(store, context, lane.id, share));
-    const reviews = await findReviews(ports, context, benchmark, lanes);
-    const aggregate = benchmark.aggregate(inputs, {
+    const { inputs } = await readStoredBenchmark(store, benchmark, context, {
+      requests: false,
+      answers: false,
+    });
+    const reviews = await openReviews(store, context, benchmark);
+    async function* lanesWithReviews() {
+      for (const lane of contract.lanes) {
+        const scores = await laneScores(store, context, lane.id);
+        await reviews.readFor(scores);
+        yield scores;
+      }
+    }
+    const lanes: LaneCounts[] = [];
+    const aggregate = await benchmark.aggregate(inputs, {
       interfaces: contract.benchmark.interfaces,
       seed: settings.seed,
-      lanes,
-      verdict: (key) => reviews.verdicts.get(key) ?? null,
+      lanes: lanesWithReviews(),
+      verdict: reviews.verdict,
+      judges: reviews.judges,
+      async onLane({ scoredRows, files, ...counts }) {
+        lanes.push(counts);
+        const lines = scoredRows.values().map((row) => JSON.stringify(row));
+        await store.putLines(keys.run.scores(run, counts.lane), lines);
+        for (const file of files) await store.put(keys.run.report(run, file.path), file.content);
+      },
     });
     const tallies = await costTallies(store, context, reviews.needs);
-    const summary = countRun(aggregate, tallies);
-    const costs = costRows(tallies, aggregate, settings);
-    for (const lane of aggregate.lanes) {
-      await store.putLines(
-        keys.run.scores(run, lane.lane),
-        lane.scoredRows.map((row) => JSON.stringify(row)),
-      );
-      for (const file of lane.files) await store.put(keys.run.report(run, file.path), file.content);
-    }
+    const summary = countRun(lanes, tallies);
+    const costs = costRows(tallies, lanes, settings);
     for (const file of aggregate.files) await store.put(keys.run.report(run, file.path), file.content);
     await store.put(keys.run.report(run, 'costs.csv'), costsCsv(costs));
     const document = {
@@ -97,7 +100,7 @@ export const createAggregateRun =
       priceDate: priceDate(settings),
       prices: pricesUsed(settings),
       counts: summary,
-      judging: reviews.facts,
+      judging: reviews.facts(),
       ...aggregate.summary,
       costs,
       tables: [{ title: 'Results', ...aggregate.table }, ...aggregate.tables, costTable(costs)],
@@ -106,44 +109,22 @@ export const createAggregateRun =
     return { summary };
   };
 
-/**
- * Puts one copy in the place of equal texts and lists of texts in a row: lanes are asked the same questions, and
- * without it all of them are in memory once for each lane.
- */
-const createSharing = (): ((row: unknown) => void) => {
-  const texts = new Map<string, string>();
-  const lists = new Map<string, unknown[]>();
-  const first = <Value>(known: Map<string, Value>, key: string, value: Value): Value => {
-    const found = known.get(key) ?? value;
-    known.set(key, found);
-    return found;
-  };
-  return (row) => {
-    if (typeof row !== 'object' || row === null) return;
-    const fields = row as Record<string, unknown>;
-    for (const [name, value] of Object.entries(fields)) {
-      if (typeof value === 'string') fields[name] = first(texts, value, value);
-      else if (Array.isArray(value) && value.every((item) => typeof item === 'string')) {
-        fields[name] = first(lists, JSON.stringify(value), value);
-      }
-    }
-  };
-};
+type LaneCounts = Omit<LaneAggregate, 'scoredRows' | 'files'>;
 
-const laneScores = async (
-  store: ObjectStore,
-  context: RunContext,
-  lane: string,
-  share: (row: unknown) => void,
-): Promise<LaneScores> => {
+const laneScores = async (store: ObjectStore, context: RunContext, lane: string): Promise<LaneScores> => {
   const { run } = context.settings;
   const contract = context.contract.lanes.find((candidate) => candidate.id === lane)!;
   const settings = context.settings.lanes.find((candidate) => candidate.id === lane)!;
   const scores: RuleScore[] = [];
   const scoresKey = keys.judging.ruleScores(run, lane);
-  for await (const score of readStoredLines(store, scoresKey, ruleScore, 'run `turnsweep score`')) {
-    share(score.row);
+  for await (const score of readStoredLines(store, scoresKey, ruleScore, 'run `turnsweep score`'))
     scores.push(score);
+  const followUps = new Map<string, string>();
+  if ((await store.tag(keys.judging.followUps(run, lane))) !== null) {
+    const followUpsKey = keys.judging.followUps(run, lane);
+    for await (const { requestId, key } of readStoredLines(store, followUpsKey, followUpRow)) {
+      followUps.set(requestId, key);
+    }
   }
   const taskIds = new Set<string>();
   for await (const view of readStoredLines(store, keys.run.laneViews(run, lane), plannedView))
@@ -158,52 +139,68 @@ const laneScores = async (
     },
     taskIds: [...taskIds],
     scores,
+    followUps,
   };
 };
 
 /**
- * Verdicts for every item that the rules left open: the user's imported reviews first, then the judge's.
- * `judgeMixed` tells that both were used, since verdicts of two judges in one table must not pass unnoticed.
+ * Verdicts for every item that the rules left open: the user's imported reviews first, then the judge's. Other judges
+ * that the run was given to stand beside it with their own. `judgeMixed` tells that imported and judged verdicts were
+ * used together, since verdicts of two judges in one table must not pass unnoticed.
  */
-const findReviews = async (
-  ports: AggregateRunPorts,
-  context: RunContext,
-  benchmark: Benchmark,
-  lanes: readonly LaneScores[],
-) => {
-  const { store } = ports;
-  const imported = await importedReviews(store, benchmark, context.settings.run);
-  const judge = judgeIdOf(context, benchmark.judge.promptVersion);
-  const stored = judge === null ? new Set<string>() : await listedHashes(store, keys.reviews.judge(judge));
-  const verdicts = new Map<string, Verdict>();
-  const facts = { judge, items: 0, imported: 0, judged: 0, pending: 0, judgeMixed: false };
-  const needed = lanes.flatMap((lane) => lane.scores.flatMap((score) => score.reviewKey ?? []));
-  const wanted = new Set(needed);
-  const judged: string[] = [];
-  for (const key of wanted) {
-    facts.items += 1;
-    const brought = imported.get(key);
-    if (brought !== undefined) {
-      facts.imported += 1;
-      verdicts.set(key, brought);
-    } else if (stored.has(key)) judged.push(key);
-    else facts.pending += 1;
-  }
-  facts.judged = judged.length;
-  const keyOf = (key: string): string => keys.reviews.review(judge!, key);
-  for await (const [key, found] of readAhead(judged, (key) => readStored(store, keyOf(key), review))) {
-    if (found === null || found.key !== key)
-      throw objectDamaged(keyOf(key), 'it is not the review of this item');
-    verdicts.set(key, found);
-  }
-  facts.judgeMixed = facts.imported > 0 && facts.judged > 0;
-  return { verdicts, facts, needs: needed.filter((key) => verdicts.has(key)) };
+const openReviews = async (store: ObjectStore, context: RunContext, benchmark: Benchmark) => {
+  const { run, prompts } = context.settings;
+  const imported = await importedReviews(store, benchmark, run);
+  const judge = judgeIdOf(context, benchmark.judge(prompts));
+  const judges: StoredVerdicts[] = [];
+  const known = await judgesOf(store, run);
+  const current = judge === null ? [] : [{ judge, model: context.settings.judge!.model }];
+  for (const named of [...current, ...known.filter((other) => other.judge !== judge)])
+    judges.push(await openVerdicts(store, named));
+  const judged = judge === null ? null : judges[0]!;
+  const verdict = (key: string): Verdict | null => imported.get(key) ?? judged?.verdict(key) ?? null;
+  const asked = new Set<string>();
+  const followUps = new Set<string>();
+  /** Review keys of all replies that a verdict settled, each as often as it was needed. */
+  const needs: string[] = [];
+  return {
+    verdict,
+    judges,
+    needs,
+    /** Reads the verdicts on a lane's items. */
+    async readFor(lane: LaneScores): Promise<void> {
+      const reviewKeys = lane.scores.flatMap(({ reviewKey }) => reviewKey ?? []);
+      const needed = [...reviewKeys, ...lane.followUps.values()];
+      for (const { read } of judges) await read(new Set(needed));
+      for (const key of reviewKeys) asked.add(key);
+      for (const key of lane.followUps.values()) followUps.add(key);
+      for (const key of needed) if (verdict(key) !== null) needs.push(key);
+    },
+    /** Of the items of all lanes so far. */
+    facts() {
+      const isJudged = (key: string): boolean => judged !== null && judged.verdict(key) !== null;
+      const counts = { items: asked.size, imported: 0, judged: 0, pending: 0 };
+      for (const key of asked) {
+        if (imported.has(key)) counts.imported += 1;
+        else if (isJudged(key)) counts.judged += 1;
+        else counts.pending += 1;
+      }
+      return {
+        judge,
+        ...counts,
+        judgeMixed: counts.imported > 0 && counts.judged > 0,
+        ...(followUps.size === 0
+          ? {}
+          : { followUps: { items: followUps.size, judged: [...followUps].filter(isJudged).length } }),
+      };
+    },
+  };
 };
 
 const costTallies = async (
   store: ObjectStore,
   context: RunContext,
-  /** Review keys of all replies that a verdict settled, each as often as it was needed. */
+  /** See `openReviews`. */
   reviewNeeds: readonly string[],
 ): Promise<CostTally[]> => {
   const { run } = context.settings;
@@ -239,9 +236,9 @@ const costTallies = async (
   return [...tallies, judge];
 };
 
-const countRun = (aggregate: Aggregate, costs: readonly CostTally[]): RunSummary => {
+const countRun = (lanes: readonly LaneCounts[], costs: readonly CostTally[]): RunSummary => {
   const total = (field: 'valid' | 'excluded' | 'pending' | 'open') =>
-    aggregate.lanes.reduce((sum, lane) => sum + lane[field], 0);
+    lanes.reduce((sum, lane) => sum + lane[field], 0);
   const counts = {
     valid: total('valid'),
     excluded: total('excluded'),
@@ -283,9 +280,9 @@ const priceDate = ({ lanes, judge }: RunSettings): string | null =>
     .at(-1) ?? null;
 
 /** A tally with what it comes to: for each view that counts, for each point of effect, and against the plan. */
-const costRows = (tallies: readonly CostTally[], aggregate: Aggregate, settings: RunSettings) =>
+const costRows = (tallies: readonly CostTally[], counts: readonly LaneCounts[], settings: RunSettings) =>
   tallies.map((tally) => {
-    const lanes = aggregate.lanes.filter((lane) => tally.phase === 'judge' || lane.lane === tally.lane);
+    const lanes = counts.filter((lane) => tally.phase === 'judge' || lane.lane === tally.lane);
     const valid = lanes.reduce((sum, lane) => sum + lane.valid, 0);
     const usd = usdOf(tally.costMicroUsd);
     const deltas = tally.phase === 'generate' ? (lanes[0]?.deltas ?? []) : [];

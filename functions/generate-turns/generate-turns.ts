@@ -20,6 +20,11 @@ import {
   type ResolvedMessage,
   type ResolvedRequest,
 } from '../../shared/domain/request.ts';
+import {
+  foldSystemTurn,
+  type SystemPromptDelivery,
+  systemPromptDelivery,
+} from '../../shared/domain/system-turn.ts';
 import { errorNames, isNamed, TurnsweepError } from '../../shared/errors.ts';
 import { keys } from '../../shared/keys.ts';
 import { canonicalJson, laneAccount, runAccount, sha256 } from '../../shared/naming.ts';
@@ -41,7 +46,10 @@ export interface LaneAtWork {
   /** Every call asks it for leave; without one all calls start at once. */
   gate?: CallGate;
   /** How clips are sent and counted; left out: as the benchmark has them, and nobody knows. */
-  media?: { forms: ClipForms; capabilities: Pick<Capabilities, 'countsTokensOf' | 'videoAs'> };
+  media?: {
+    forms: ClipForms;
+    capabilities: Pick<Capabilities, 'countsTokensOf' | 'videoAs' | 'takesSystemTurn'>;
+  };
   /** True where the run or the lane has a budget: only then is money reserved before each call. */
   hasBudget: boolean;
 }
@@ -141,9 +149,10 @@ export const createGenerateTurns = (ports: GenerateTurnsPorts) => {
           where: message.groupId,
         });
       }
-      const blockedBy = frozen.find((turn) => turn.role === 'assistant' && failed.has(turn.replyOf));
-      if (blockedBy?.role === 'assistant') {
-        await recordBlocked(store, message, requestId, blockedBy.replyOf);
+      const history = frozen.flatMap((turn) => ('replyOf' in turn ? [turn.replyOf] : []));
+      const blockedBy = history.find((earlier) => failed.has(earlier));
+      if (blockedBy !== undefined) {
+        await recordBlocked(store, message, requestId, blockedBy);
         failed.set(requestId, 'blocked');
         continue;
       }
@@ -152,9 +161,11 @@ export const createGenerateTurns = (ports: GenerateTurnsPorts) => {
         return outcome('stopped', { requestId, cap });
       if (calls > 0 && !ports.hasTimeLeft()) return outcome('continue', { requestId, cap });
 
+      const delivery = deliveryOf(frozen, atWork);
       const resolved = resolve(requestId, frozen, group.replies, atWork.contract.modalities);
-      const history = frozen.flatMap((turn) => (turn.role === 'assistant' ? [turn.replyOf] : []));
-      const made = await makeCall(ports, message, atWork, resolved, history, cap);
+      const request =
+        delivery === 'folded' ? { requestId, messages: foldSystemTurn(resolved.messages) } : resolved;
+      const made = await makeCall(ports, message, atWork, { request, history, delivery }, cap);
       calls += 1;
       cap = 'first';
       if ('unusable' in made) {
@@ -169,9 +180,17 @@ export const createGenerateTurns = (ports: GenerateTurnsPorts) => {
   };
 };
 
+/** How the system prompt travels; null for requests without one. */
+const deliveryOf = (
+  frozen: readonly PlannedMessage[],
+  { contract, media }: Pick<LaneAtWork, 'contract' | 'media'>,
+): SystemPromptDelivery | null =>
+  frozen[0]?.role === 'system'
+    ? systemPromptDelivery(media?.capabilities ?? { takesSystemTurn: true }, contract.settings)
+    : null;
+
 const viewOutcome = (view: PlannedView, failed: ReadonlyMap<string, string>): TurnOutcome['view'] => {
-  const targets = [view.controlRequestId, view.historyRequestId];
-  const lost = targets.find((requestId) => failed.has(requestId));
+  const lost = view.targetRequestIds.find((requestId) => failed.has(requestId));
   return {
     viewId: view.viewId,
     outcome: lost === undefined ? 'done' : 'excluded',
@@ -232,11 +251,12 @@ const resolve = (
 ): ResolvedRequest => ({
   requestId,
   messages: frozen.map((message): ResolvedMessage => {
-    if (message.role === 'assistant') {
+    if ('replyOf' in message) {
       const text = replies.get(message.replyOf);
       if (text === undefined) throw new Error(`reply of ${message.replyOf} is not there yet`);
       return { role: 'assistant', text };
     }
+    if (message.role !== 'user') return message;
     const content = message.content.filter(
       (part) => part.type === 'text' || modalities.includes(channelOf(part.type)),
     );
@@ -258,8 +278,8 @@ const promptSha256 = (request: ResolvedRequest, forms: ClipForms): string =>
   sha256(
     canonicalJson(
       request.messages.map((message) =>
-        message.role === 'assistant'
-          ? ['assistant', message.text]
+        message.role !== 'user'
+          ? [message.role, message.text]
           : sentParts(message.content, forms).map((part) =>
               part.type === 'text'
                 ? ['text', part.text]
@@ -281,11 +301,18 @@ const promptTokensAtMost = (
   const clips = offeredClips(request);
   let text = 0;
   for (const message of request.messages) {
-    if (message.role === 'assistant') text += Buffer.byteLength(message.text);
+    if (message.role !== 'user') text += Buffer.byteLength(message.text);
     else for (const part of message.content) if (part.type === 'text') text += Buffer.byteLength(part.text);
   }
   return text + clipTokens.audio * clips.audio + clipTokens.video * clips.video;
 };
+
+interface WantedCall {
+  request: ResolvedRequest;
+  /** Ids of the requests whose replies stand in it. */
+  history: string[];
+  delivery: SystemPromptDelivery | null;
+}
 
 interface MadeCall {
   /** Null unless the call ended in a recorded reply. */
@@ -316,8 +343,7 @@ const makeCall = async (
   ports: GenerateTurnsPorts,
   message: GenerateTurnsMessage,
   lane: LaneAtWork,
-  request: ResolvedRequest,
-  history: string[],
+  { request, history, delivery }: WantedCall,
   wantedCap: 'first' | 'raised',
 ): Promise<MadeCall | UnusableMedia> => {
   const { store, clock } = ports;
@@ -424,6 +450,7 @@ const makeCall = async (
       userTurns: request.messages.filter((turn) => turn.role === 'user').length,
       history,
       promptSha256: promptSha256(request, lane.media?.forms ?? asTheyAre),
+      ...(delivery === null ? {} : { systemPromptDelivery: delivery }),
       attempts,
     };
     const key = keys.lane.request(run, message.lane, requestId);

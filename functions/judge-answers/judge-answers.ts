@@ -1,4 +1,4 @@
-import type { Benchmark } from '../../shared/benchmarks/benchmark.ts';
+import type { JudgeProtocol } from '../../shared/benchmarks/benchmark.ts';
 import type { Attempt } from '../../shared/contracts/records.ts';
 import type { JudgeSettings } from '../../shared/contracts/run.ts';
 import type { JudgeAnswersMessage, JudgeOutcome } from '../../shared/contracts/stage-messages.ts';
@@ -29,7 +29,7 @@ export interface JudgeAtWork {
   judge: string;
   settings: JudgeSettings;
   caller: ChatCaller;
-  prompts: Benchmark['judge'];
+  protocol: JudgeProtocol;
   /** Every call asks it for leave; without one all calls start at once. */
   gate?: CallGate;
   /** True where the run has a budget: then money is reserved before each call. */
@@ -63,7 +63,7 @@ export const createJudgeAnswers =
     if (earlier.some((attempt) => attempt.kind === null)) return { ...facts, status: 'done' };
 
     const atWork = await ports.judgeAtWork(run);
-    const { request, promptTokensAtMost } = chunkRequest(chunk, atWork.prompts, atWork.settings);
+    const { request, promptTokensAtMost } = chunkRequest(chunk, atWork.protocol, atWork.settings);
     const { maxTokens } = request;
     const attemptsBefore = earlier.length - message.attemptsBefore;
     const permit = await enterGate(
@@ -99,9 +99,10 @@ export const createJudgeAnswers =
     if (called === 'held') {
       return { ...facts, status: 'retry', attempt: attemptsBefore, waitSeconds: secondsUntilMoneyIsFree };
     }
-    const read = readJudgeReply(called, chunk, atWork.prompts);
+    const attemptsNow = attemptsBefore + 1;
+    const read = readJudgeReply(called, chunk, atWork.protocol, attemptsNow >= atWork.settings.attempts);
     ports.onCall?.({ run, status: called.status, kind: read.kind });
-    if (read.kind === null) await writeReviews(store, atWork.judge, read.verdicts);
+    if (read.verdicts !== null) await writeReviews(store, atWork.judge, read.verdicts);
     const attempt: Attempt = {
       attempt: earlier.length + 1,
       timeUtc: new Date(startedMs).toISOString(),
@@ -116,8 +117,7 @@ export const createJudgeAnswers =
     };
     await writeChunkAttempts(store, run, chunkId, [...earlier, attempt]);
 
-    const attemptsNow = attempt.attempt - message.attemptsBefore;
-    if (read.kind === null) return { ...facts, status: 'done', attempt: attemptsNow };
+    if (read.verdicts !== null) return { ...facts, status: 'done', attempt: attemptsNow };
     const retryAfterSeconds = called.status === 'retry' ? called.retryAfterSeconds : null;
     const stops = stopsLane(called);
     const status = stops ? 'stopped' : read.isPassing ? 'retry' : 'failed';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Benchmark, RuleScore } from '../../shared/benchmarks/benchmark.ts';
-import { plannedView } from '../../shared/contracts/plan.ts';
+import type { Benchmark, RuleScore, Verdict } from '../../shared/benchmarks/benchmark.ts';
+import { type PlannedView, plannedView } from '../../shared/contracts/plan.ts';
 import type { FailureRecord, RequestRecord, ViewRow } from '../../shared/contracts/records.ts';
 import type { JudgeChunk, OpenChunk, ReviewItem } from '../../shared/contracts/reviews.ts';
 import type { JudgeAssignment } from '../../shared/contracts/run.ts';
@@ -13,7 +13,14 @@ import type { ObjectStore } from '../../shared/ports/object-store.ts';
 import { hasOpenBatch } from '../../shared/stages/judge-batches.ts';
 import { readAhead } from '../../shared/stages/read-ahead.ts';
 import { readAttempts, readRecord } from '../../shared/stages/records.ts';
-import { importedReviews, judgeIdOf } from '../../shared/stages/reviews.ts';
+import {
+  importedReviews,
+  judgeIdOf,
+  noteJudge,
+  openVerdicts,
+  ruleScore,
+  type StoredVerdicts,
+} from '../../shared/stages/reviews.ts';
 import {
   listedHashes,
   loadRun,
@@ -45,39 +52,62 @@ export interface JudgingSummary {
 export const createPlanJudging =
   (ports: PlanJudgingPorts) =>
   async (rawInput: unknown): Promise<PlanJudgingResult> => {
-    const { run, judge } = planJudgingInput.parse(rawInput);
+    const { run, judge, round } = planJudgingInput.parse(rawInput);
     const { store } = ports;
     const context = await loadRun(store, run);
     const { contract, settings } = context;
     const benchmark = ports.benchmarkOf(contract.benchmark.kind);
-    const { inputs, answers } = await readStoredBenchmark(store, benchmark, contract.benchmark.id, true);
+    const { inputs, answers } = await readStoredBenchmark(store, benchmark, context, {
+      requests: false,
+      answers: true,
+    });
+    const followUpsOf = benchmark.followUps?.(inputs) ?? null;
+    const protocol = benchmark.judge(settings.prompts);
+    const judgeName = judgeIdOf(context, protocol);
+    const imported = await importedReviews(store, benchmark, run);
     const items = new Map<string, ReviewItem>();
+    const judged =
+      round === 1 || judgeName === null
+        ? null
+        : await openVerdicts(store, { judge: judgeName, model: settings.judge!.model });
     for (const lane of contract.lanes) {
-      const scores = await scoreLane(store, context, benchmark, inputs, answers, lane.id);
-      for (const score of scores) {
-        if (score.reviewKey !== null && !items.has(score.reviewKey)) {
-          items.set(score.reviewKey, benchmark.reviewItem(score));
+      if (round === 1) {
+        // Those of a start with other options would be reported.
+        if (followUpsOf === null) await store.delete(keys.judging.followUps(run, lane.id));
+        const scores = await scoreLane(store, context, benchmark, inputs, answers, lane.id);
+        for (const score of scores) {
+          if (score.reviewKey !== null && !items.has(score.reviewKey)) {
+            items.set(score.reviewKey, benchmark.reviewItem(score));
+          }
         }
+      } else {
+        const followUps = await findFollowUps(store, run, lane.id, judged, imported, (scores, verdict) =>
+          followUpsOf!(answers, scores, verdict),
+        );
+        for (const item of followUps.values()) items.set(item.key, item);
       }
     }
-    const imported = await importedReviews(store, benchmark, run);
     const wanted = [...items.values()].filter((item) => !imported.has(item.key));
     wanted.sort((a, b) => (a.key < b.key ? -1 : 1));
-    const judgeName = judgeIdOf(context, benchmark.judge.promptVersion);
     if (judge && judgeName !== null) {
+      const names = benchmark.prompts.judge;
       const assignment: JudgeAssignment = {
         v: 1,
         benchmarkKind: contract.benchmark.kind,
         judge: judgeName,
+        prompts: Object.fromEntries(names.map((name) => [name, settings.prompts[name] ?? ''])),
         settings: settings.judge!,
       };
       await store.put(keys.judging.judge(run), JSON.stringify(assignment));
+      await noteJudge(store, run, { judge: judgeName, model: settings.judge!.model });
       await store.delete(keys.judging.stopped(run));
     }
     // What an open batch is about must not be asked about again: it is paid. Once collected, judging is planned anew.
     const awaits = judge && judgeName !== null && (await hasOpenBatch(store, run, judgeName));
     const open =
-      judge && judgeName !== null && !awaits ? await planChunks(store, context, judgeName, wanted) : [];
+      judge && judgeName !== null && !awaits
+        ? await planChunks(store, context, judgeName, wanted, protocol.itemsPerRequestAtMost)
+        : [];
     await store.putLines(
       keys.judging.chunks(run),
       open.map((chunk) => JSON.stringify(chunk)),
@@ -88,11 +118,13 @@ export const createPlanJudging =
       distinctItems: items.size,
       importedItems: items.size - wanted.length,
       chunks: open.length,
-      promptVersion: benchmark.judge.promptVersion,
+      promptVersion: protocol.promptVersion,
     };
     if (judge) await store.put(keys.judging.summary(run), JSON.stringify(summary));
     return {
       run,
+      round,
+      hasNextRound: judge && round === 1 && judgeName !== null && followUpsOf !== null,
       chunks: open.length,
       chunksKey: keys.judging.chunks(run),
       resultsPrefix: keys.judging.mapResults(run),
@@ -102,6 +134,31 @@ export const createPlanJudging =
       batch: awaits ? 'await' : settings.judge?.batch ? 'submit' : 'none',
     };
   };
+
+/**
+ * Items of a lane that the verdicts so far give rise to, by request; written down, since whoever reports may not read
+ * the answers that they are made of.
+ */
+const findFollowUps = async (
+  store: ObjectStore,
+  run: string,
+  lane: string,
+  judged: StoredVerdicts | null,
+  imported: ReadonlyMap<string, Verdict>,
+  find: (
+    scores: readonly RuleScore[],
+    verdict: (reviewKey: string) => Verdict | null,
+  ) => Map<string, ReviewItem>,
+): Promise<Map<string, ReviewItem>> => {
+  const scores = await Array.fromAsync(readStoredLines(store, keys.judging.ruleScores(run, lane), ruleScore));
+  await judged?.read(scores.flatMap(({ reviewKey }) => reviewKey ?? []));
+  const found = find(scores, (key) => imported.get(key) ?? judged?.verdict(key) ?? null);
+  await store.putLines(
+    keys.judging.followUps(run, lane),
+    Array.from(found, ([requestId, { key }]) => JSON.stringify({ requestId, key })),
+  );
+  return found;
+};
 
 const itemsSha256 = (judge: string, items: readonly ReviewItem[]): string =>
   sha256(JSON.stringify([judge, items.map((item) => item.key)]));
@@ -124,17 +181,19 @@ const planChunks = async (
   context: RunContext,
   judge: string,
   wanted: readonly ReviewItem[],
+  itemsPerRequestAtMost: number | null,
 ): Promise<OpenChunk[]> => {
   const { run } = context.settings;
   const generation = itemsSha256(judge, wanted).slice(0, 8);
   const reviewed = await listedHashes(store, keys.reviews.judge(judge));
   const isMissing = (key: string) => !reviewed.has(key);
-  const size = context.settings.judge!.itemsPerRequest;
+  const size = Math.min(context.settings.judge!.itemsPerRequest, itemsPerRequestAtMost ?? Infinity);
   const byKey = new Map(wanted.map((item) => [item.key, item]));
   const open: OpenChunk[] = [];
   const gone = new Set<string>();
   const openUnlessSettled = async (index: number, itemKeys: readonly string[]) => {
     const chunkId = `${generation}-${String(index).padStart(6, '0')}`;
+    if (!itemKeys.some(isMissing)) return;
     const { attempts } = await readAttempts(store, keys.judging.chunkAttempts(run, chunkId));
     if (attempts.some((attempt) => attempt.kind === null)) {
       for (const key of itemKeys.filter(isMissing)) gone.add(key);
@@ -194,28 +253,24 @@ const scoreLane = async (
   );
   await store.putLines(
     keys.judging.ruleScores(run, lane),
-    scores.map((score) => JSON.stringify(score)),
+    scores.values().map((score) => JSON.stringify(score)),
   );
   await store.putLines(
     keys.lane.views(run, lane),
-    views.map((view) => JSON.stringify(viewRowOf(view, (requestId) => records.get(requestId) ?? null))),
+    views
+      .values()
+      .map((view) => JSON.stringify(viewRowOf(view, (requestId) => records.get(requestId) ?? null))),
   );
   await store.put(keys.lane.costs(run, lane), JSON.stringify(tally));
   return scores;
 };
 
 const viewRowOf = (
-  view: {
-    viewId: string;
-    taskId: string;
-    interface: string;
-    controlRequestId: string;
-    historyRequestId: string;
-  },
+  view: PlannedView,
   record: (requestId: string) => RequestRecord | FailureRecord | null,
 ): ViewRow => {
   const row = { viewId: view.viewId, taskId: view.taskId, interface: view.interface };
-  const targets = [view.controlRequestId, view.historyRequestId].map((requestId) => ({
+  const targets = view.targetRequestIds.map((requestId) => ({
     requestId,
     found: record(requestId),
   }));

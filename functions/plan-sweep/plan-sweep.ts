@@ -91,7 +91,10 @@ const writePlan = async (ports: PlanSweepPorts, context: RunContext): Promise<vo
   const { contract, settings } = context;
   const { run } = settings;
   const benchmark = ports.benchmarkOf(contract.benchmark.kind);
-  const { inputs } = await readStoredBenchmark(store, benchmark, contract.benchmark.id, false);
+  const { inputs } = await readStoredBenchmark(store, benchmark, context, {
+    requests: true,
+    answers: false,
+  });
   const media = await storedMedia(store, contract.benchmark.id, contract.benchmark.mediaSha256 !== null);
   const plans = new Map<string, LanePlan>();
   const summaries: LaneSummary[] = [];
@@ -110,11 +113,11 @@ const writePlan = async (ports: PlanSweepPorts, context: RunContext): Promise<vo
     }
     await store.putLines(
       keys.run.laneGroups(run, lane.id),
-      plan.groups.map((group) => JSON.stringify(group)),
+      plan.groups.values().map((group) => JSON.stringify(group)),
     );
     await store.putLines(
       keys.run.laneViews(run, lane.id),
-      plan.views.map((view) => JSON.stringify(view)),
+      plan.views.values().map((view) => JSON.stringify(view)),
     );
     for (const clip of clipsToPrepare(ports.clipFormsOf(lane), lane, plan, benchmark, inputs, media)) {
       clips.set(`${clip.clip.sha256} ${recipeId(clip.form)}`, clip);
@@ -134,7 +137,7 @@ const writePlan = async (ports: PlanSweepPorts, context: RunContext): Promise<vo
 /** Counts of a lane's plan; pure. */
 export const summarizeLane = (lane: string, plan: LanePlan): LaneSummary => {
   const distinct = new Set(plan.views.flatMap((view) => view.requestIds));
-  const finals = new Set(plan.views.flatMap((view) => [view.controlRequestId, view.historyRequestId]));
+  const finals = new Set(plan.views.flatMap((view) => view.targetRequestIds));
   return {
     lane,
     tasks: plan.taskIds.length,
@@ -172,7 +175,7 @@ const writeGroups = async (
       requestId,
       plannedMessages(benchmark, inputs, requestId, media),
     ]);
-    const file: GroupPlan = { v: 1, groupId: group.groupId, views: groupViews, requests };
+    const file: GroupPlan = { v: 2, groupId: group.groupId, views: groupViews, requests };
     await store.put(keys.run.group(run, group.groupId), JSON.stringify(file));
   }
 };
@@ -184,7 +187,7 @@ const plannedMessages = (
   media: ReadonlyMap<string, string>,
 ): PlannedMessage[] =>
   benchmark.frozenRequest(inputs, requestId).messages.map((message) =>
-    message.role === 'assistant'
+    message.role !== 'user'
       ? message
       : {
           role: 'user' as const,
@@ -206,7 +209,7 @@ function* clipsToPrepare(
   if (forms.video === null && forms.audio === null && !forms.mux) return;
   for (const requestId of new Set(plan.views.flatMap((view) => view.requestIds))) {
     for (const message of plannedMessages(benchmark, inputs, requestId, media)) {
-      if (message.role === 'assistant') continue;
+      if (message.role !== 'user') continue;
       const shown = message.content.filter(
         (part) => part.type === 'text' || modalities.includes(channelOf(part.type)),
       );

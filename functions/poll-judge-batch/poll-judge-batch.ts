@@ -214,10 +214,10 @@ const settleChunk = async (
   called: CallOutcome,
 ): Promise<Settled> => {
   const { store } = ports;
-  const { judge, prompts, settings } = atWork;
+  const { judge, protocol, settings } = atWork;
   const chunk = await loadChunk(store, run, chunkId);
   const { attempts: earlier } = await readAttempts(store, keys.judging.chunkAttempts(run, chunkId));
-  const read = readJudgeReply(called, chunk, prompts);
+  const read = readJudgeReply(called, chunk, protocol, number >= settings.attempts);
   const { submittedUtc: timeUtc } = batch;
   const costMicroUsd = callCostMicroUsd(called.usage, batchPrice(atWork), {
     holdsMedia: false,
@@ -225,15 +225,15 @@ const settleChunk = async (
     timeUtc,
   });
   const isCharged = mayBeCharged({ httpStatus: called.httpStatus, kind: read.kind });
-  const { promptTokensAtMost } = chunkRequest(chunk, prompts, settings);
+  const { promptTokensAtMost } = chunkRequest(chunk, protocol, settings);
   const settled: Settled = {
-    outcome: read.kind === null ? 'done' : read.isPassing ? 'retry' : 'failed',
+    outcome: read.verdicts !== null ? 'done' : read.isPassing ? 'retry' : 'failed',
     costMicroUsd: costMicroUsd ?? (isCharged ? mostOfChunk(atWork, promptTokensAtMost, timeUtc) : 0),
     stop: called.status === 'stop_lane' ? { kind: called.kind, message: called.message } : null,
   };
   // Booked before an interruption.
   if (earlier.length >= number) return settled;
-  if (read.kind === null) await writeReviews(store, judge, read.verdicts);
+  if (read.verdicts !== null) await writeReviews(store, judge, read.verdicts);
   const attempt: Attempt = {
     attempt: number,
     timeUtc,

@@ -188,7 +188,7 @@ const loadOf = async (
   let bytes = 0;
   const read = ({ chunkId }: PendingChunk) => loadChunk(store, run, chunkId);
   for await (const [pending, chunk] of readAhead(wanted, read)) {
-    const { request, promptTokensAtMost } = chunkRequest(chunk, atWork.prompts, atWork.settings);
+    const { request, promptTokensAtMost } = chunkRequest(chunk, atWork.protocol, atWork.settings);
     const line = atWork.batch.encode(pending.chunkId, request);
     const most = mostOfChunk(atWork, promptTokensAtMost, timeUtc);
     bytes += line.length + 1;

@@ -70,6 +70,8 @@ const lanesFile = z
       bedrockModel: bedrockModel.optional(),
     }),
     lanes: z.array(z.discriminatedUnion('kind', [hostedLane, gpuLane])).min(1),
+    /** Of the function that calls hosted lanes, in place of its usual size: hundreds of clips in a request need 512. */
+    memoryMb: z.number().int().min(128).max(10_240).optional(),
   })
   .superRefine(({ lanes }, context) => {
     const owners = new Map<string, string>();

@@ -20,6 +20,8 @@ export interface StageFunctionProps {
   deployment: string;
   stage: StageName;
   timeoutSeconds: number;
+  /** In place of the stage's usual size. */
+  memoryMb?: number;
   variables: StageVariables;
   /** All that the role may do besides writing its log and traces. */
   statements: readonly PolicyStatement[];
@@ -61,7 +63,7 @@ export const createStageFunction = (scope: Construct, props: StageFunctionProps)
     depsLockFilePath: path.join(root, 'package-lock.json'),
     runtime: Runtime.NODEJS_24_X,
     architecture: Architecture.ARM_64,
-    memorySize: stageSizes[stage].memoryMb,
+    memorySize: props.memoryMb ?? stageSizes[stage].memoryMb,
     ephemeralStorageSize: Size.mebibytes(stageSizes[stage].diskMb ?? 512),
     layers: props.layers,
     timeout: Duration.seconds(props.timeoutSeconds),

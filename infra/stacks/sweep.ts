@@ -187,6 +187,7 @@ export const createSweepStack = (scope: Construct, id: string, props: SweepStack
         deployment,
         stage,
         timeoutSeconds: timeoutOf(stage),
+        memoryMb: stage === 'generate-turns' ? lanes.memoryMb : undefined,
         variables: {
           ...variables(timeoutOf(stage)),
           ...(stage === 'start-sweep' ? { TURNSWEEP_SWEEP_MACHINE: statesArn('stateMachine', 'sweep') } : {}),

@@ -148,14 +148,16 @@ const read = (text: string, context: ReadContext): ReadRequest => {
   numberIn(config, 'temperature', [0, 1], bad);
   numberIn(config, 'topP', [0, 1], bad);
   const texts: string[] = [];
-  for (const block of Array.isArray(body.system) ? (body.system as Json[]) : []) {
+  if (body.system !== undefined && !Array.isArray(body.system)) bad('system is not a list', 'system');
+  for (const block of (body.system ?? []) as Json[]) {
+    if (isObject(block)) onlyMembers(block, 'text', 'system', bad);
     if (typeof block?.text !== 'string' || block.text === '') bad('system takes text only', 'system');
     texts.push(block.text as string);
   }
   const { messages } = body;
   if (!Array.isArray(messages) || messages.length === 0) return bad('messages is empty', 'messages');
   const media: Medium[] = [];
-  const read: FingerprintMessage[] = [];
+  const read: FingerprintMessage[] = texts.length === 0 ? [] : [{ role: 'system', text: texts.join('\n') }];
   let last: string[] = [];
   for (const [index, message] of messages.entries()) {
     const at = `messages[${index}]`;

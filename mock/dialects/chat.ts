@@ -233,8 +233,18 @@ export const chatReader =
         if (!mayBeNull && (typeof content !== 'string' || content === '')) {
           bad(`content of a ${role} message is not a text`, at);
         }
-        if (typeof content === 'string') texts.push(content);
-        read.push({ role: role === 'assistant' ? 'assistant' : 'system' });
+        if (role === 'assistant') {
+          read.push({ role });
+          if (typeof content === 'string') texts.push(content);
+          continue;
+        }
+        // OpenAI takes them anywhere; Alibaba's pages and the usual templates of open models want one, and first.
+        if (index > 0 && !rules.developer) bad('a system message is not the first', at);
+        const { systemTurn = 'taken' } = context.profile;
+        if (systemTurn === 'refused') bad('System role not supported', at);
+        if (systemTurn === 'dropped') continue;
+        texts.push(content as string);
+        read.push({ role: 'system', text: content as string });
         continue;
       }
       if (role !== 'user') bad('unknown role', at);

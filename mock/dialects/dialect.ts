@@ -139,6 +139,8 @@ export interface Profile {
   reasoningKey?: 'reasoning_content' | 'reasoning';
   /** sglang: takes `input_audio` since August 2026. */
   inputAudio?: boolean;
+  /** Self-hosted: what the model's chat template does with a system message; `taken` by default. */
+  systemTurn?: 'taken' | 'dropped' | 'refused';
   /** llamacpp: false for a server without a projector, which takes no media. */
   mmproj?: boolean;
   /** llamacpp: newest builds take `input_video`. */

@@ -200,13 +200,17 @@ const read = (text: string, context: ReadContext): ReadRequest => {
     bad,
   );
   const texts: string[] = [];
+  const messages: FingerprintMessage[] = [];
   if (body.systemInstruction !== undefined) {
-    const { parts } = memberObject(body, 'systemInstruction', '', bad);
-    if (!Array.isArray(parts)) return bad('systemInstruction has no parts');
+    const instruction = memberObject(body, 'systemInstruction', '', bad);
+    onlyMembers(instruction, 'role parts', 'systemInstruction', bad);
+    const { parts } = instruction;
+    if (!Array.isArray(parts) || parts.length === 0) return bad('systemInstruction has no parts');
     for (const part of parts as Json[]) {
       if (typeof part?.text !== 'string') bad('systemInstruction takes text only');
       texts.push(part.text as string);
     }
+    messages.push({ role: 'system', text: texts.join('\n') });
   }
   const config = isObject(body.generationConfig) ? body.generationConfig : {};
   checkConfig(config, model, bad);
@@ -214,7 +218,6 @@ const read = (text: string, context: ReadContext): ReadRequest => {
   const { contents } = body;
   if (!Array.isArray(contents) || contents.length === 0) return bad('contents is empty', 'contents');
   const media: Medium[] = [];
-  const messages: FingerprintMessage[] = [];
   let last: string[] = [];
   let turns = 0;
   for (const [index, content] of contents.entries()) {

@@ -11,8 +11,8 @@ export const plannedView = z.strictObject({
   viewId: z.string(),
   taskId: z.string(),
   interface: z.string(),
-  controlRequestId: z.string(),
-  historyRequestId: z.string(),
+  /** The requests whose replies are scored: without one of them the view does not count. */
+  targetRequestIds: z.array(z.string()).min(1),
   /** Every request that the view needs, dependencies before the requests bound to them. */
   requestIds: z.array(z.string()).min(1),
 });
@@ -31,11 +31,13 @@ export type PlannedMessage = z.infer<typeof plannedMessage>;
 export const plannedMessage = z.union([
   z.strictObject({ role: z.literal('user'), content: z.array(part) }),
   z.strictObject({ role: z.literal('assistant'), replyOf: z.string() }),
+  z.strictObject({ role: z.literal('assistant'), text: z.string() }),
+  z.strictObject({ role: z.literal('system'), text: z.string() }),
 ]);
 
 /** All that a worker needs to run a group's views: no gold, no options of the score. */
 export const groupPlan = z.strictObject({
-  v: z.literal(1),
+  v: z.literal(2),
   groupId: z.string(),
   views: z.array(plannedView),
   /** By id; a list, since an id may be `__proto__`, which no JSON object keeps. */

@@ -48,6 +48,8 @@ export const requestRecord = z.strictObject({
   history: z.array(z.string()),
   /** Hash of exactly what was shown, media by content. */
   promptSha256: z.string(),
+  /** How the system prompt was sent; left out for requests without one. */
+  systemPromptDelivery: z.enum(['native', 'folded']).optional(),
   attempts: z.array(attempt).min(1),
 });
 export type RequestRecord = z.infer<typeof requestRecord>;

@@ -1,15 +1,12 @@
 import { z } from 'zod';
 
-/** One distinct answer to judge. Holds nothing that tells model, condition or task. */
-export const reviewItem = z.strictObject({
-  /** sha256 of the review identity. */
+/**
+ * One distinct answer to judge; what it holds is the benchmark's affair. Holds nothing that tells model, condition or
+ * task.
+ */
+export const reviewItem = z.looseObject({
+  /** sha256 of what is judged: equal items, equal keys, whoever answered. */
   key: z.string(),
-  question: z.string(),
-  gold: z.string(),
-  aliases: z.array(z.string()),
-  options: z.array(z.string()),
-  candidate: z.string(),
-  answerType: z.string(),
 });
 export type ReviewItem = z.infer<typeof reviewItem>;
 
@@ -28,12 +25,10 @@ export const openChunk = z.strictObject({
 });
 export type OpenChunk = z.infer<typeof openChunk>;
 
-export const review = z.strictObject({
+/** An item's verdict in the benchmark's own words, and whose it is. */
+export const review = z.looseObject({
   v: z.literal(1),
   key: z.string(),
-  verdict: z.enum(['equivalent', 'incorrect', 'uncertain']),
-  formatCompliant: z.boolean(),
-  reason: z.string(),
   judge: z.string(),
 });
 export type Review = z.infer<typeof review>;

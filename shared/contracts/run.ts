@@ -13,6 +13,8 @@ export const laneSettings = z.strictObject({
   stream: z.boolean().optional(),
   fps: z.number().positive().optional(),
   videoMaxSide: z.number().int().positive().optional(),
+  /** How the benchmark's system prompt is sent; left out: as a turn of its own where the provider has such. */
+  systemPrompt: z.enum(['native', 'folded']).optional(),
 });
 
 const rate = z.number().nonnegative();
@@ -83,6 +85,8 @@ export const laneContract = z.strictObject({
   model: z.string(),
   baseUrl: z.string().nullable(),
   recordingSha256: z.string().nullable(),
+  /** What every request is answered with; left out where replies come from elsewhere. */
+  reply: z.string().optional(),
   modalities: channels,
   maxTokens: z.number().int().positive(),
   retryMaxTokens: z.number().int().positive().nullable(),
@@ -103,6 +107,8 @@ export const runContract = z.strictObject({
     taskIdsSha256: z.string(),
     /** Hash of the media manifest's rows that the selection needs; null where media were not verified. */
     mediaSha256: z.string().nullable(),
+    /** Hash of each text that shapes the requests; left out where the benchmark has none. */
+    promptsSha256: z.record(z.string(), z.string()).optional(),
   }),
   lanes: z.array(laneContract).min(1),
   reuseIdenticalRequests: z.boolean(),
@@ -147,6 +153,8 @@ export const judgeAssignment = z.strictObject({
   v: z.literal(1),
   benchmarkKind: z.string(),
   judge: z.string(),
+  /** Texts of the benchmark that its judge is asked with. Absent in runs of earlier versions. */
+  prompts: z.record(z.string(), z.string()).default({}),
   settings: judgeSettings,
 });
 export type JudgeAssignment = z.infer<typeof judgeAssignment>;
@@ -157,6 +165,9 @@ export const runSettings = z.strictObject({
   run: z.string(),
   seed: z.number().int(),
   taskIds: z.array(z.string()),
+  /** The sweep's options of the benchmark, and its texts by name. Absent in settings of earlier versions. */
+  options: z.record(z.string(), z.unknown()).default({}),
+  prompts: z.record(z.string(), z.string()).default({}),
   budgetMicroUsd: z.number().int().nonnegative().nullable(),
   lanes: z.array(
     z.strictObject({

@@ -115,14 +115,21 @@ export const planSweepResult = z.strictObject({
 });
 export type PlanSweepResult = z.infer<typeof planSweepResult>;
 
+export const judgingRound = z.union([z.literal(1), z.literal(2)]);
+
 export const planJudgingInput = z.strictObject({
   run: z.string(),
   /** False: score by rules and stored reviews only. */
   judge: z.boolean(),
+  /** Round 2 asks about what the verdicts of round 1 give rise to. */
+  round: judgingRound.default(1),
 });
 
 export const planJudgingResult = z.strictObject({
   run: z.string(),
+  round: judgingRound,
+  /** A round comes after this one. */
+  hasNextRound: z.boolean(),
   chunks: z.number().int().nonnegative(),
   chunksKey: z.string(),
   resultsPrefix: z.string(),

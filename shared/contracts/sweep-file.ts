@@ -15,6 +15,7 @@ export const providers = [
   'sglang',
   'llamacpp',
   'recorded',
+  'fixed-reply',
 ] as const;
 
 export const benchmarkKinds = ['return', 'voxmem'] as const;
@@ -63,6 +64,11 @@ const lane = z.strictObject({
   baseUrl: baseUrl.optional(),
   apiKeyEnv: apiKeyEnv.optional(),
   recording: z.string().min(1).optional(),
+  /** What provider `fixed-reply` answers to every request. */
+  reply: z
+    .string()
+    .refine((text) => text.trim() !== '', { error: 'must hold text; an empty reply counts as none' })
+    .optional(),
   maxTokens: z.number().int().positive().default(1024),
   retryMaxTokens: z.number().int().positive().optional(),
   attempts: z.number().int().positive().max(20).default(5),
@@ -114,6 +120,10 @@ export const sweepFile = z.strictObject({
     manifest: z.string().min(1).optional(),
     verifyMedia: z.boolean().default(true),
     reuseIdenticalRequests: z.literal(false).default(false),
+    /** What the benchmark itself can be told; its own schema checks it. */
+    options: z.record(z.string(), z.unknown()).default({}),
+    /** Files that replace texts of the benchmark, by the text's name; paths count from the sweep file's folder. */
+    prompts: z.record(z.string(), z.string().min(1)).default({}),
   }),
   interfaces: z.array(z.string()).min(1).optional(),
   models: z.array(lane).min(1),

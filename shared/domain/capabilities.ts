@@ -1,4 +1,5 @@
 import type { Channel } from './request.ts';
+import type { SystemPromptDelivery } from './system-turn.ts';
 
 /**
  * What a provider's model takes, so that planning can refuse what cannot work before any call. Null: no limit is
@@ -12,6 +13,10 @@ export interface Capabilities {
   videoAs: 'file' | 'frames' | 'pictures' | null;
   /** Clips of the whole request, history included. */
   clipsPerRequest: { audio: number | null; video: number | null };
+  /** The same where every clip goes by its address; left out: no other limit is known. */
+  clipsByAddress?: { audio: number | null; video: number | null };
+  /** Seconds of sound of the whole request; left out: no limit is known. */
+  audioSecondsAtMost?: number;
   /** Pictures of one video where it goes as a list of frames; left out: no bounds are known. */
   framesPerVideo?: { min: number; max: number };
   /** Every request must hold sound. */
@@ -27,6 +32,7 @@ export interface Capabilities {
   bodyBytesAtMost: number | null;
   /** `text-first`: the text parts of a message go before its clips. */
   partOrder: 'frozen' | 'text-first';
+  /** False: a system prompt has to go into the first user message. */
   takesSystemTurn: boolean;
   /** Names of `settings` that the provider has. */
   settings: readonly ('temperature' | 'topP' | 'seed' | 'reasoningEffort' | 'fps' | 'thinking')[];
@@ -39,6 +45,14 @@ export interface Capabilities {
   batch: boolean;
   /** Counts of prompt tokens by modality that a reply tells; the others stay null. */
   countsTokensOf: readonly ('audio' | 'video' | 'image')[];
+}
+
+/** What the request with the most of something has. */
+export interface RequestPeak {
+  amount: number;
+  requestId: string;
+  /** Clips that make it up. */
+  clips: number;
 }
 
 /** What a benchmark's requests ask of a provider, on the channels of one lane. */
@@ -54,6 +68,12 @@ export interface LaneNeeds {
   givesUrls?: boolean;
   /** Largest clip in bytes; null where media were not verified, or are made smaller before they are sent. */
   largestClipBytes: number | null;
+  /** Clips of one request together in bytes of base64, as far as their sizes are known; left out or null: no size is. */
+  inlineBytesAtMost?: RequestPeak | null;
+  /** Sound of one request together in seconds, as far as it is known; left out or null: no length is. */
+  audioSecondsAtMost?: RequestPeak | null;
+  /** Requests with the most clips, to be named where they are too many. */
+  mostClipsIn?: { audio: string | null; video: string | null };
 }
 
 /** Settings of a lane that a provider may lack. */
@@ -65,12 +85,13 @@ export interface WantedSettings {
   fps?: number;
   thinking?: boolean;
   stream?: boolean;
+  systemPrompt?: SystemPromptDelivery;
 }
 
 const settingNames = ['temperature', 'topP', 'seed', 'reasoningEffort', 'fps', 'thinking'] as const;
 
 /** Characters of base64. */
-const encodedSize = (bytes: number): number => 4 * Math.ceil(bytes / 3);
+export const encodedSize = (bytes: number): number => 4 * Math.ceil(bytes / 3);
 
 /**
  * Why a lane cannot work with its provider, one line each; empty where it can. `mux` says that a message's video and
@@ -92,16 +113,31 @@ export const misfits = (
   if (takesAll && needs.mixesMedia && capabilities.mixesMedia === 'one-kind' && !mux) {
     found.push('takes video or audio in one message, not both');
   }
+  const { clipsPerRequest, clipsByAddress = clipsPerRequest } = capabilities;
+  const clipsAtMost = mayFetch(capabilities, needs) ? clipsByAddress : clipsPerRequest;
   for (const medium of ['audio', 'video'] as const) {
-    const atMost = capabilities.clipsPerRequest[medium];
+    const atMost = clipsAtMost[medium];
     // At least the sounds beyond the videos stay clips of their own.
     const muxed = mux && needs.mixesMedia && medium === 'audio' ? needs.clipsPerRequest.video : 0;
     const needed = Math.max(0, needs.clipsPerRequest[medium] - muxed);
     if (atMost !== null && needed > atMost) {
-      found.push(`takes ${atMost} ${medium} clips in a request, history included; ${needed} are needed`);
+      const request = needs.mostClipsIn?.[medium] ?? null;
+      found.push(
+        `takes ${atMost} ${medium} clips in a request, history included; ${needed} are needed${request === null ? '' : ` (request ${request})`}`,
+      );
     }
   }
   found.push(...sizeMisfits(capabilities, needs));
+  const { audioSecondsAtMost = Number.POSITIVE_INFINITY } = capabilities;
+  const longest = needs.audioSecondsAtMost ?? null;
+  if (longest !== null && longest.amount > audioSecondsAtMost) {
+    found.push(
+      `takes ${audioSecondsAtMost} s of sound in a request; request ${longest.requestId} has ${Math.ceil(longest.amount)} s in ${longest.clips} clips`,
+    );
+  }
+  if (settings.systemPrompt === 'native' && !capabilities.takesSystemTurn) {
+    found.push('takes no system turn; set systemPrompt to folded, or leave it out');
+  }
   for (const name of settingNames) {
     if (settings[name] !== undefined && !capabilities.settings.includes(name)) {
       found.push(`has no setting ${name}`);
@@ -125,21 +161,33 @@ export const misfits = (
   return found;
 };
 
+/** Clips may go by their addresses, as far as is known. */
+const mayFetch = ({ takesUrls }: Capabilities, { givesUrls }: LaneNeeds): boolean =>
+  takesUrls && givesUrls !== false;
+
+const sizeText = (bytes: number): string =>
+  bytes < 1e6 ? `${bytes} bytes` : `${(bytes / 1e6).toFixed(1)} MB`;
+
 const sizeMisfits = (capabilities: Capabilities, needs: LaneNeeds): string[] => {
-  const { channels, inlineAtMost, bodyBytesAtMost, takesUrls, takesInlineVideo, videoAs } = capabilities;
-  const hasUrls = takesUrls && needs.givesUrls !== false;
+  const { channels, inlineAtMost, bodyBytesAtMost, takesInlineVideo, videoAs } = capabilities;
+  const hasUrls = mayFetch(capabilities, needs);
   const sendsVideo = needs.channels.includes('V') && channels.includes('V');
   const found: string[] = [];
   if (sendsVideo && !takesInlineVideo && !hasUrls) found.push('takes video by its address only');
+  if (hasUrls) return found;
+  const bodyAtMost = bodyBytesAtMost ?? Number.POSITIVE_INFINITY;
+  const atMost = Math.min(inlineAtMost ?? Number.POSITIVE_INFINITY, bodyAtMost);
   // Frames are small; the file that they are cut from is never sent.
-  if (needs.largestClipBytes === null || (sendsVideo && videoAs !== 'file') || hasUrls) return found;
-  const encoded = encodedSize(needs.largestClipBytes);
-  const atMost = Math.min(
-    inlineAtMost ?? Number.POSITIVE_INFINITY,
-    bodyBytesAtMost ?? Number.POSITIVE_INFINITY,
-  );
+  const sendsFrames = sendsVideo && videoAs !== 'file';
+  const encoded = needs.largestClipBytes === null || sendsFrames ? 0 : encodedSize(needs.largestClipBytes);
   if (encoded > atMost) {
     found.push(`takes ${atMost} bytes of an encoded clip in a request; the largest clip has ${encoded}`);
+  }
+  const most = needs.inlineBytesAtMost ?? null;
+  if (most !== null && most.amount > bodyAtMost && encoded <= bodyAtMost) {
+    found.push(
+      `takes ${sizeText(bodyAtMost)} in a request; request ${most.requestId} has ${most.clips} clips, ${sizeText(most.amount)} encoded`,
+    );
   }
   return found;
 };

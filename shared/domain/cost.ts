@@ -1,4 +1,5 @@
 import type { Usage } from './outcome.ts';
+import { callsOut } from './reply-source.ts';
 import type { Channel } from './request.ts';
 
 /**
@@ -157,8 +158,8 @@ export const mayBeCharged = (call: { httpStatus: number | null; kind: string | n
   !neverRun.includes(call.kind ?? '') &&
   (call.httpStatus === null || call.httpStatus === 200);
 
-/** False for replies that are replayed from a file: they cost nothing, whatever they once did. */
-export const isPaid = (provider: string): boolean => provider !== 'recorded';
+/** False for replies that nobody is called for: they cost nothing, whatever they once did. */
+export const isPaid = (provider: string): boolean => callsOut(provider);
 
 const highest = (rates: readonly (number | null | undefined)[]): number =>
   Math.max(0, ...rates.map((rate) => rate ?? 0));

@@ -152,6 +152,33 @@ export const faultOfRiff = (content: Uint8Array): Fault | null => {
   return `it is cut short: ${content.length} of ${promised + 8} bytes are there`;
 };
 
+const chunkName = (content: Uint8Array, offset: number): string =>
+  String.fromCharCode(...content.subarray(offset, offset + 4));
+
+/**
+ * True for content that its own header tells to be 16 kHz mono 16-bit WAV with sound in it, whole: what `satisfies` would
+ * say of it, without anything being started. False wherever a closer look is needed.
+ */
+export const isPlainWavContent = (content: Uint8Array): boolean => {
+  const view = new DataView(content.buffer, content.byteOffset, content.byteLength);
+  if (content.length < 12 || chunkName(content, 0) !== 'RIFF' || chunkName(content, 8) !== 'WAVE')
+    return false;
+  let isPlain = false;
+  for (let offset = 12; offset + 8 <= content.length; ) {
+    const size = view.getUint32(offset + 4, true);
+    const start = offset + 8;
+    if (start + size > content.length) return false;
+    if (chunkName(content, offset) === 'data') return isPlain && size > 0 && size % 2 === 0;
+    if (chunkName(content, offset) === 'fmt ' && size >= 16) {
+      const [format, channels] = [view.getUint16(start, true), view.getUint16(start + 2, true)];
+      const [samplesPerSecond, bits] = [view.getUint32(start + 4, true), view.getUint16(start + 14, true)];
+      isPlain = format === 1 && channels === 1 && samplesPerSecond === 16_000 && bits === 16;
+    }
+    offset = start + size + (size % 2);
+  }
+  return false;
+};
+
 /** What has to be made of a file, and of the other one that gives the sound; or why that cannot be. */
 export const planMaking = (
   source: { name: string; facts: MediaFacts },

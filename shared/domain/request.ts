@@ -17,8 +17,15 @@ export interface ClipPart {
 
 export type FrozenPart = TextPart | ClipPart;
 
-/** An assistant turn is never text of the benchmark: it is bound to the raw reply of another request. */
-export type FrozenMessage = { role: 'user'; content: FrozenPart[] } | { role: 'assistant'; replyOf: string };
+/**
+ * A turn as the benchmark froze it. An assistant turn is bound to the raw reply of another request, or has its text from
+ * the benchmark itself. A system turn is at most one, and the first.
+ */
+export type FrozenMessage =
+  | { role: 'system'; text: string }
+  | { role: 'user'; content: FrozenPart[] }
+  | { role: 'assistant'; replyOf: string }
+  | { role: 'assistant'; text: string };
 
 /** One frozen call. Identity is `requestId`, never the content. */
 export interface FrozenRequest {
@@ -35,7 +42,10 @@ export interface ResolvedClip {
 
 export type ResolvedPart = TextPart | ResolvedClip;
 
-export type ResolvedMessage = { role: 'user'; content: ResolvedPart[] } | { role: 'assistant'; text: string };
+export type ResolvedMessage =
+  | { role: 'system'; text: string }
+  | { role: 'user'; content: ResolvedPart[] }
+  | { role: 'assistant'; text: string };
 
 /** A request with its native history filled in and the channels of the lane applied. */
 export interface ResolvedRequest {

@@ -32,6 +32,10 @@ export interface WantedClip {
  * there, and `UsageWrong` where it is too large to be sent inline and nobody can fetch it from us.
  */
 export interface ClipSource {
+  /** True where providers can fetch clips from us; left out: they cannot. */
+  givesUrls?: boolean;
+  /** Bytes of a clip's files in a form before encoding, without loading them; null where only reading tells. */
+  bytesOf?(clip: Parameters<ClipSource['load']>[0], form: ClipForm | null): Promise<number | null>;
   load(
     clip: { type: 'audio' | 'video'; path: string; sha256: string | null },
     wanted: WantedClip,

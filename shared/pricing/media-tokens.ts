@@ -99,5 +99,11 @@ export const clipTokens = ({ provider, model, type, seconds, fps }: SentClip): T
 export const hasClipRule = (provider: string, model: string): boolean =>
   mediaRules.some((rule) => rule.provider === provider && rule.models.test(model));
 
+/**
+ * Tokens of a second of sound, at most, where its length is known but no rule of the provider: an assumption, to be named
+ * as one. Twice what most audio encoders make of a second, and above every rule here.
+ */
+export const assumedAudioTokensPerSecond = 50;
+
 /** Tokens that a clip is counted at, at most, where nothing better is known: an assumption, to be named as one. */
 export const assumedClipTokens = 4_000;

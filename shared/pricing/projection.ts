@@ -1,7 +1,7 @@
 import type { LaneContract, LaneProjection } from '../contracts/run.ts';
 import { callCostMicroUsd, isPaid, type Price, roundMicroUsd } from '../domain/cost.ts';
 import type { ClipPart, FrozenRequest } from '../domain/request.ts';
-import { assumedClipTokens, clipTokens } from './media-tokens.ts';
+import { assumedAudioTokensPerSecond, assumedClipTokens, clipTokens } from './media-tokens.ts';
 
 export interface ProjectedLane {
   contract: Pick<LaneContract, 'provider' | 'model' | 'modalities' | 'maxTokens' | 'settings'>;
@@ -14,6 +14,7 @@ export interface ProjectedLane {
 }
 
 const bytesPerToken = 4;
+const textTokens = (text: string): number => Math.ceil(Buffer.byteLength(text) / bytesPerToken);
 
 /**
  * What a lane's requests use and cost if every reply is as long as the first cap allows and every call succeeds at
@@ -25,30 +26,41 @@ export const projectLane = (
 ): { projection: LaneProjection; clipTokensAtMost: { audio: number; video: number } } => {
   const { provider, model, modalities, maxTokens, settings } = lane.contract;
   const clipTokensAtMost = { audio: 0, video: 0 };
-  const assumed = new Set<'audio' | 'video'>();
+  const assumed = new Set<string>();
   const tokensByPath = new Map<string, number>();
   const tokensOf = ({ type, path }: ClipPart): number => {
     const known = tokensByPath.get(path);
     if (known !== undefined) return known;
     const seconds = lane.secondsOf(path);
     const range = seconds === null ? null : clipTokens({ provider, model, type, seconds, fps: settings.fps });
-    if (range === null) assumed.add(type);
-    const tokens = range?.atMost ?? assumedClipTokens;
+    const tokens = range?.atMost ?? assumedTokens(type, seconds);
     tokensByPath.set(path, tokens);
     clipTokensAtMost[type] = Math.max(clipTokensAtMost[type], tokens);
     return tokens;
+  };
+  const assumedTokens = (type: ClipPart['type'], seconds: number | null): number => {
+    if (type === 'video' || seconds === null) {
+      assumed.add(`${assumedClipTokens} tokens for each ${type} clip`);
+      return assumedClipTokens;
+    }
+    assumed.add(`${assumedAudioTokensPerSecond} tokens for each second of audio`);
+    return Math.ceil(assumedAudioTokensPerSecond * seconds);
   };
   const sums = { promptTokens: 0, mediaTokens: 0, replyTokens: 0 };
   let costMicroUsd: number | null = 0;
   for (const request of lane.requests) {
     const tokens = { text: 0, audio: 0, video: 0 };
     for (const message of request.messages) {
-      if (message.role === 'assistant') {
+      if ('replyOf' in message) {
         tokens.text += maxTokens;
         continue;
       }
+      if (message.role !== 'user') {
+        tokens.text += textTokens(message.text);
+        continue;
+      }
       for (const part of message.content) {
-        if (part.type === 'text') tokens.text += Math.ceil(Buffer.byteLength(part.text) / bytesPerToken);
+        if (part.type === 'text') tokens.text += textTokens(part.text);
         else if (modalities.includes(part.type === 'video' ? 'V' : 'A')) tokens[part.type] += tokensOf(part);
       }
     }
@@ -75,7 +87,7 @@ export const projectLane = (
   const isFree = !isPaid(provider);
   const assumptions = [
     ...(isFree ? [] : ['every reply as long as the first cap', 'every call succeeds at once']),
-    ...[...assumed].sort().map((type) => `${assumedClipTokens} tokens for each ${type} clip`),
+    ...[...assumed].sort(),
   ];
   return {
     projection: {

@@ -29,7 +29,7 @@ export const loadWholeClip = async (
 export const requestTooLarge = (bytes: number, bytesAtMost: number): CallOutcome => ({
   status: 'failed',
   kind: 'request_too_large',
-  message: `the request has ${bytes} bytes with its clips inline; the provider takes ${bytesAtMost}; set settings.videoMaxSide lower`,
+  message: `the request has ${bytes} bytes with its clips inline; the provider takes ${bytesAtMost}; send fewer or smaller clips (settings.videoMaxSide)`,
   httpStatus: null,
   responseId: null,
   servedModel: null,

@@ -1,5 +1,6 @@
 import type { Capabilities } from '../domain/capabilities.ts';
 import type { ClipForms } from '../domain/media.ts';
+import type { SystemPromptDelivery } from '../domain/system-turn.ts';
 import type { ChatBatch } from '../ports/chat-batch.ts';
 import type { ChatCaller } from '../ports/chat-caller.ts';
 import type { ClipSource, ModelClient } from '../ports/model-client.ts';
@@ -18,16 +19,20 @@ export interface LaneSettings {
   fps?: number;
   /** Longest side of video in px. */
   videoMaxSide?: number;
+  /** How a system prompt is sent; the messages of a call have it already where it belongs. */
+  systemPrompt?: SystemPromptDelivery;
 }
 
 export interface LaneConnection {
   provider: string;
   /** Name on the wire. */
   model: string;
-  /** Null for recorded lanes, and where the provider has one address. */
+  /** Null for lanes that call nobody, and where the provider has one address. */
   baseUrl: string | null;
   settings: LaneSettings;
   maxInFlight: number;
+  /** What every request is answered with; left out where replies come from elsewhere. */
+  reply?: string;
 }
 
 export interface ClientPorts {

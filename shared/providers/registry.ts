@@ -5,6 +5,7 @@ import type { ModelClient } from '../ports/model-client.ts';
 import { ark } from './ark/provider.ts';
 import { bedrock } from './bedrock/provider.ts';
 import { dashscope } from './dashscope/provider.ts';
+import { fixedReply } from './fixed-reply/provider.ts';
 import { gemini } from './gemini/provider.ts';
 import { llamacpp } from './llamacpp/provider.ts';
 import { openAi } from './openai/provider.ts';
@@ -28,6 +29,7 @@ const byName: Readonly<Record<string, Provider>> = {
   gemini,
   bedrock,
   recorded,
+  'fixed-reply': fixedReply,
 };
 
 /** Providers that can be called today. */

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { Pool } from 'undici';
@@ -21,12 +22,21 @@ export interface TransportFailure {
 
 export type TransportResult = { reply: TransportReply } | { failure: TransportFailure };
 
+/** A body that is written piece by piece, each once: what is written need not be kept while the reply is waited for. */
+export interface BodyInPieces {
+  bytes: number;
+  pieces: AsyncIterable<Buffer>;
+}
+
 export interface Transport {
   /**
    * One POST, one attempt. Faults of the connection are results; only an abort of `signal` rejects, with
    * the signal's reason. `deadlineMs` bounds everything from the call to the last byte of the body.
    */
-  post(body: Buffer, limits: { deadlineMs: number; signal?: AbortSignal }): Promise<TransportResult>;
+  post(
+    body: Buffer | BodyInPieces,
+    limits: { deadlineMs: number; signal?: AbortSignal },
+  ): Promise<TransportResult>;
   /** Drops all connections; calls in flight end as `connection_reset`. */
   close(): Promise<void>;
 }
@@ -138,7 +148,14 @@ export const createTransport = (options: TransportOptions): Transport => {
         signal?.addEventListener('abort', onAbort, { once: true });
 
         pool.dispatch(
-          { method: 'POST', path, headers, body },
+          Buffer.isBuffer(body)
+            ? { method: 'POST', path, headers, body }
+            : {
+                method: 'POST',
+                path,
+                headers: [...headers, 'content-length', String(body.bytes)],
+                body: Readable.from(body.pieces, { objectMode: false }),
+              },
           {
             onRequestStart(given) {
               controller = given;

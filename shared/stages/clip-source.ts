@@ -9,6 +9,8 @@ import { readStored } from './stored-json.ts';
 /** Encoded clips in memory at most, in bytes: the clips of a group are asked for again and again. */
 const usualCacheBytes = 64 * 1024 * 1024;
 const recordsKept = 4096;
+/** Clips read at a time: a request may have hundreds, and their raw bytes are only needed until they are encoded. */
+const readAtOnce = 8;
 
 export const extensionOf = (path: string): string =>
   /\.([A-Za-z0-9]+)$/.exec(path)?.[1]?.toLowerCase() ?? 'bin';
@@ -37,6 +39,23 @@ export interface ClipSourceOptions {
   cacheBytes?: number;
 }
 
+/** Runs so many tasks at a time, the others in the order in which they came. */
+const takingTurns = (atOnce: number) => {
+  let free = atOnce;
+  const waiting: (() => void)[] = [];
+  return async <T>(task: () => Promise<T>): Promise<T> => {
+    if (free > 0) free -= 1;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    try {
+      return await task();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) free += 1;
+      else next();
+    }
+  };
+};
+
 interface StoredFile {
   key: string;
   mime: string;
@@ -56,7 +75,14 @@ export const createClipSource = ({
   const cache = new Map<string, string>();
   let held = 0;
   const records = new Map<string, Promise<DerivedRecord>>();
+  const inTurn = takingTurns(readAtOnce);
   const encodedOf = async (key: string, path: string): Promise<string> => {
+    const cached = cache.get(key);
+    if (cached !== undefined) return cached;
+    return inTurn(() => readAndEncode(key, path));
+  };
+  const readAndEncode = async (key: string, path: string): Promise<string> => {
+    // Another call may have read it while this one waited.
     const cached = cache.get(key);
     if (cached !== undefined) return cached;
     const bytes = await store.getBytes(key);
@@ -68,8 +94,8 @@ export const createClipSource = ({
       });
     }
     const encoded = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+    if (!cache.has(key)) held += encoded.length;
     cache.set(key, encoded);
-    held += encoded.length;
     for (const [oldest, value] of cache) {
       if (held <= cacheBytes) break;
       cache.delete(oldest);
@@ -133,21 +159,31 @@ export const createClipSource = ({
   };
 
   return {
+    givesUrls: urlOf !== null,
+    async bytesOf(clip, form) {
+      const files = await filesOf(verified(clip), form);
+      return files.reduce<number | null>(
+        (sum, { bytes }) => (sum === null || bytes === null ? null : sum + bytes),
+        0,
+      );
+    },
     async load(clip, { form, inlineBytesAtMost }) {
-      const { sha256 } = clip;
-      if (sha256 === null) {
-        throw new TurnsweepError(errorNames.objectMissing, 'a clip without verified content cannot be sent', {
-          where: clip.path,
-          remedy: 'set benchmark.verifyMedia to true',
-        });
-      }
-      const files = await filesOf({ ...clip, sha256 }, form);
+      const files = await filesOf(verified(clip), form);
       return Promise.all(files.map((file) => loadFile(file, clip.path, inlineBytesAtMost)));
     },
   };
 };
 
 type Verified = Parameters<ClipSource['load']>[0] & { sha256: string };
+
+const verified = (clip: Parameters<ClipSource['load']>[0]): Verified => {
+  const { sha256 } = clip;
+  if (sha256 !== null) return { ...clip, sha256 };
+  throw new TurnsweepError(errorNames.objectMissing, 'a clip without verified content cannot be sent', {
+    where: clip.path,
+    remedy: 'set benchmark.verifyMedia to true',
+  });
+};
 
 const unprepared = (path: string): TurnsweepError =>
   new TurnsweepError(errorNames.objectMissing, 'a clip has not been prepared for its provider', {

@@ -1,4 +1,4 @@
-import type { Benchmark } from '../benchmarks/benchmark.ts';
+import type { JudgeProtocol } from '../benchmarks/benchmark.ts';
 import { type JudgeBatch, judgeBatch } from '../contracts/judge-batch.ts';
 import type { BatchSettings, JudgeSettings } from '../contracts/run.ts';
 import { type Price, type PriceList, reservationMicroUsd } from '../domain/cost.ts';
@@ -17,7 +17,7 @@ export interface JudgeBatchAtWork {
   judge: string;
   settings: JudgeSettings;
   batch: ChatBatch;
-  prompts: Benchmark['judge'];
+  protocol: JudgeProtocol;
   /** True where the run may have a budget: then money is booked. */
   hasBudget: boolean;
 }

@@ -1,4 +1,4 @@
-import type { Benchmark, Verdict } from '../benchmarks/benchmark.ts';
+import type { JudgeProtocol, Verdict } from '../benchmarks/benchmark.ts';
 import type { Attempt } from '../contracts/records.ts';
 import { type JudgeChunk, judgeChunk, type Review } from '../contracts/reviews.ts';
 import type { JudgeSettings } from '../contracts/run.ts';
@@ -25,13 +25,13 @@ export const loadChunk = async (
 /** What the judge is asked about a chunk: the same however it is sent. `promptTokensAtMost` is for its cost. */
 export const chunkRequest = (
   chunk: JudgeChunk,
-  prompts: Benchmark['judge'],
+  protocol: JudgeProtocol,
   settings: Pick<JudgeSettings, 'maxTokens' | 'reasoningEffort'>,
 ): {
   request: Pick<ChatRequest, 'messages' | 'maxTokens' | 'reasoningEffort'>;
   promptTokensAtMost: number;
 } => {
-  const { system, user } = prompts.buildRequest(chunk.items);
+  const { system, user } = protocol.buildRequest(chunk.items);
   return {
     request: {
       messages: [
@@ -45,26 +45,38 @@ export const chunkRequest = (
   };
 };
 
-export type ReadReply =
-  | { kind: null; message: null; verdicts: Map<string, Verdict> }
-  /** `isPassing`: asking again may help. */
-  | { kind: string; message: string; isPassing: boolean };
+export interface ReadReply {
+  /** What is wrong with the reply; null where nothing is. */
+  kind: string | null;
+  message: string | null;
+  /** Null: the chunk has none yet. */
+  verdicts: Map<string, Verdict> | null;
+  /** Asking again may help. */
+  isPassing: boolean;
+}
 
-/** What a judge's reply says. One whose ids or words do not match exactly voids the whole chunk. */
+/**
+ * What a judge's reply says. One whose ids or words do not match exactly voids the whole chunk; on the last attempt
+ * the benchmark may have verdicts that say so.
+ */
 export const readJudgeReply = (
   called: CallOutcome,
   chunk: JudgeChunk,
-  prompts: Benchmark['judge'],
+  protocol: JudgeProtocol,
+  isLastAttempt: boolean,
 ): ReadReply => {
   if (called.status === 'ok') {
-    const parsed = prompts.parseReply(called.text, chunk.items);
-    if (parsed.ok) return { kind: null, message: null, verdicts: parsed.verdicts };
-    return { kind: parsed.kind, message: parsed.message, isPassing: true };
+    const parsed = protocol.parseReply(called.text, chunk.items);
+    if (parsed.ok) return { kind: null, message: null, verdicts: parsed.verdicts, isPassing: false };
+    const { kind, message } = parsed;
+    const verdicts = (isLastAttempt && protocol.unreadable?.(chunk.items)) || null;
+    return { kind, message, verdicts, isPassing: verdicts === null };
   }
+  const none = { verdicts: null, isPassing: called.status === 'retry' };
   if (called.status === 'length') {
-    return { kind: 'length_truncated', message: 'the judge was cut by its token cap', isPassing: false };
+    return { ...none, kind: 'length_truncated', message: 'the judge was cut by its token cap' };
   }
-  return { kind: called.kind, message: called.message, isPassing: called.status === 'retry' };
+  return { ...none, kind: called.kind, message: called.message };
 };
 
 export const writeReviews = async (

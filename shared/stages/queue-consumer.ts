@@ -37,11 +37,14 @@ export interface QueueConsumer {
   ended: Promise<void>;
 }
 
-/** A message that failed comes back after 1, 2, 4 … seconds, at most this many. */
 const longestReturnSeconds = 60;
 /** The longest poll that SQS has, and its largest batch. */
 const longestPollSeconds = 20;
 const largestBatch = 10;
+
+/** Seconds after which a message comes back whose handler has failed for the `receiveCount`-th time: 1, 2, 4 … 60. */
+export const returnSecondsAfter = (receiveCount: number): number =>
+  Math.min(longestReturnSeconds, 2 ** (receiveCount - 1));
 
 /**
  * What an SQS event source mapping does, for handlers outside Lambda: up to `concurrency` invocations at once with
@@ -62,7 +65,7 @@ export const startQueueConsumer = (options: QueueConsumerOptions): QueueConsumer
     options.onFault(error);
   };
   const giveBackSeconds = ({ receiveCount }: ReceivedMessage) =>
-    options.handBack?.aborted ? 0 : Math.min(longestReturnSeconds, 2 ** (receiveCount - 1));
+    options.handBack?.aborted ? 0 : returnSecondsAfter(receiveCount);
 
   const work = async (message: ReceivedMessage): Promise<void> => {
     const { receipt, messageId, body, receiveCount } = message;

@@ -27,16 +27,22 @@ export const loadRun = async (store: ObjectStore, run: string): Promise<RunConte
   return { hash, contract, settings };
 };
 
-/** The run's benchmark inputs as stored; answers only where the caller asks for (and may read) them. */
+/**
+ * The run's benchmark inputs as stored: what requests are made of for who asks for it, answers for who asks for (and
+ * may read) them.
+ */
 export const readStoredBenchmark = async (
   store: ObjectStore,
   benchmark: Benchmark,
-  id: string,
-  withAnswers: boolean,
+  { contract, settings }: RunContext,
+  parts: { requests: boolean; answers: boolean },
 ) => {
+  const { id } = contract.benchmark;
   const found = await benchmark.read(
     (path) => store.lines(keys.benchmark.input(id, path)),
-    withAnswers ? (path) => store.lines(keys.benchmark.answers(id, path)) : null,
+    parts.answers ? (path) => store.lines(keys.benchmark.answers(id, path)) : null,
+    settings,
+    parts.requests,
   );
   if (found.problems.length > 0) {
     // The release itself may be sound: the copy is what is to be looked at.

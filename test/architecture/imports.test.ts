@@ -15,7 +15,8 @@ const mayImport: Record<string, readonly string[]> = {
   'shared/(root)': [],
   'shared/domain': ['shared/(root)', 'shared/contracts'],
   'shared/contracts': ['shared/(root)', 'shared/domain'],
-  'shared/benchmarks': ['shared/(root)', 'shared/domain', 'shared/contracts'],
+  /** A data set is unpacked through the port of files. */
+  'shared/benchmarks': ['shared/(root)', 'shared/domain', 'shared/contracts', 'shared/ports'],
   'shared/pricing': ['shared/(root)', 'shared/domain', 'shared/contracts'],
   'shared/ports': ['shared/(root)', 'shared/domain', 'shared/contracts'],
   'shared/providers': ['shared/(root)', 'shared/domain', 'shared/contracts', 'shared/ports'],
@@ -34,7 +35,7 @@ const mayImport: Record<string, readonly string[]> = {
   local: ['shared', 'functions'],
   workers: ['shared', 'functions'],
   mock: ['shared/(root)', 'shared/domain', 'shared/ports', 'shared/adapters'],
-  cli: ['shared', 'functions', 'local', 'mock'],
+  cli: ['shared', 'functions', 'local', 'mock', 'package.json'],
 };
 
 const roomOf = (file: string): string => {

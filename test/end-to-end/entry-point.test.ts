@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { projectRoot } from '../support/command-line.ts';
+import { projectRoot, turnsweep } from '../support/command-line.ts';
 
 it('the command starts with the Node that the machine has, whatever its version', () => {
   const withoutOurs = process.env
@@ -18,4 +19,12 @@ it('the command starts with the Node that the machine has, whatever its version'
 
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   expect(stdout).toContain('run');
+});
+
+it('the command tells which version of the package it is', async () => {
+  const { version } = JSON.parse(readFileSync(path.join(projectRoot, 'package.json'), 'utf8'));
+
+  const told = await turnsweep(['--version']);
+
+  expect(told).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: '' });
 });

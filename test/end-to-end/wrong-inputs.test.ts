@@ -185,7 +185,7 @@ seed: 1.5
       [
         'sweep.yaml:1: name: must be usable as the name of a folder: no slashes, no control characters, not "a/b"',
         'sweep.yaml:3: benchmark.kind: benchmark "voxmem" is not in this version; use return',
-        'sweep.yaml:5: benchmark.verifyMedia: false is for recorded models only, and calls are made for models[0], models[3]; set it to true',
+        'sweep.yaml:5: benchmark.verifyMedia: false is for models that nobody calls, and calls are made for models[0], models[3]; set it to true',
         'sweep.yaml:6: benchmark: unknown key "manifst" (did you mean "manifest"?)',
         'sweep.yaml:8: unknown key "budgett" (did you mean "budget"?)',
         /sweep\.yaml:10: models\[0\]\.id: must consist of letters, digits, .*, not "a\/b"$/,
@@ -225,7 +225,7 @@ seed: 1.5
       folder,
       ['run', 'sweep.yaml', '--out', 'out'],
       [
-        'sweep.yaml:5: benchmark.verifyMedia: false is for recorded models only, and calls are made for models[0]; set it to true',
+        'sweep.yaml:5: benchmark.verifyMedia: false is for models that nobody calls, and calls are made for models[0]; set it to true',
         'sweep.yaml:8: interfaces[1]: unknown interface "opneqa"; benchmark "return" has openqa, mcq',
         'sweep.yaml:9: interfaces[2]: "mcq" is named twice',
       ],

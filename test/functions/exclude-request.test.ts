@@ -45,13 +45,12 @@ const laneWith = async (replies: readonly string[]) => {
     viewId: 'v',
     taskId: 't',
     interface: 'mcq',
-    controlRequestId: 'C',
-    historyRequestId: 'H0',
+    targetRequestIds: ['C', 'H0'],
     requestIds,
   };
   await store.put(
     keys.run.group(run, 'g'),
-    JSON.stringify({ v: 1, groupId: 'g', views: [view], requests: [] }),
+    JSON.stringify({ v: 2, groupId: 'g', views: [view], requests: [] }),
   );
   for (const id of replies) await store.put(keys.lane.request(run, lane, id), JSON.stringify(reply(id)));
   const exclude = (turn: object, error: object = {}) =>

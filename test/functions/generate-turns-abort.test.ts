@@ -12,15 +12,14 @@ import { scopes } from '../../shared/scopes.ts';
 import { temporaryFolder } from '../support/command-line.ts';
 
 const plan: GroupPlan = {
-  v: 1,
+  v: 2,
   groupId: 'g',
   views: [
     {
       viewId: 'v',
       taskId: 't',
       interface: 'i',
-      controlRequestId: 'single',
-      historyRequestId: 'single',
+      targetRequestIds: ['single', 'single'],
       requestIds: ['single'],
     },
   ],

@@ -23,15 +23,14 @@ const clip = (type: 'audio' | 'video', at: number) => ({
 });
 /** A single turn, and the same question after an earlier turn. */
 const plan: GroupPlan = {
-  v: 1,
+  v: 2,
   groupId: 'g',
   views: [
     {
       viewId: 'v',
       taskId: 't',
       interface: 'i',
-      controlRequestId: 'single',
-      historyRequestId: 'multi',
+      targetRequestIds: ['single', 'multi'],
       requestIds: ['single', 'earlier', 'multi'],
     },
   ],
@@ -49,7 +48,7 @@ const plan: GroupPlan = {
 };
 const media = (forms: ClipForms = asTheyAre): LaneAtWork['media'] => ({
   forms,
-  capabilities: { countsTokensOf: ['audio', 'video'], videoAs: 'file' },
+  capabilities: { countsTokensOf: ['audio', 'video'], videoAs: 'file', takesSystemTurn: true },
 });
 
 /** The stage at work on the view, with a model that answers as the test says. */

@@ -23,7 +23,7 @@ import { temporaryFolder } from '../support/command-line.ts';
 
 const run = 'r';
 const judge = 'judge-1';
-const { judge: prompts } = benchmarkOf('return');
+const protocol = benchmarkOf('return').judge({});
 /** 100 prompt tokens at 1 and 10 reply tokens at 2 dollars a million, at half the price. */
 const itemCostMicroUsd = (100 * 1 + 10 * 2) / 2;
 
@@ -86,7 +86,7 @@ const judging = async (
   );
   const hasBudget = options.budgetMicroUsd !== undefined;
   if (hasBudget) await ledger.setLimit(runAccount(run), options.budgetMicroUsd!);
-  const atWork = { judge, settings, prompts, hasBudget };
+  const atWork = { judge, settings, protocol, hasBudget };
   const scoped = (stage: StageName, store: ObjectStore) => scopeObjectStore(store, scopes[stage]);
   const ports = (stage: StageName, store: ObjectStore) => ({
     store: scoped(stage, store),

@@ -43,7 +43,7 @@ const silent: ClipForm = { kind: 'video', maxSide: 768, fps: 2 };
 /** A stage whose tool finds and makes what the test says. */
 const stage = async (
   changes: {
-    content?: string;
+    content?: string | Uint8Array;
     facts?: MediaFacts | TurnsweepError;
     made?: readonly { content: string; facts: MediaFacts }[];
     makeFails?: TurnsweepError;
@@ -140,6 +140,66 @@ describe('a clip', () => {
     expect(seen).toEqual({ open: 1, closed: 1, made: 0 });
     expect(await record()).toMatchObject({ status: 'same', bytes: 'a video'.length });
     expect(await derived()).toHaveLength(1);
+  });
+});
+
+describe('sound', () => {
+  const wav = (samples: Buffer, samplesPerSecond = 16_000): Buffer => {
+    const head = Buffer.alloc(44);
+    head.write('RIFF', 0, 'latin1');
+    head.writeUInt32LE(36 + samples.length, 4);
+    head.write('WAVEfmt ', 8, 'latin1');
+    head.writeUInt32LE(16, 16);
+    head.writeUInt16LE(1, 20);
+    head.writeUInt16LE(1, 22);
+    head.writeUInt32LE(samplesPerSecond, 24);
+    head.writeUInt32LE(2 * samplesPerSecond, 28);
+    head.writeUInt16LE(2, 32);
+    head.writeUInt16LE(16, 34);
+    head.write('data', 36, 'latin1');
+    head.writeUInt32LE(samples.length, 40);
+    return Buffer.concat([head, samples]);
+  };
+  const form: ClipForm = { kind: 'wav' };
+
+  it('in its form by its own header is the same without a look by the tool', async () => {
+    const { prepare, record, seen } = await stage({ content: wav(Buffer.from([1, 2, 3, 4])) });
+
+    expect(await prepare(form)).toEqual({ status: 'same' });
+    expect(await prepare(form)).toEqual({ status: 'kept' });
+    expect(seen).toEqual({ open: 0, closed: 0, made: 0 });
+    expect(await record(form)).toEqual({
+      v: 1,
+      status: 'same',
+      recipe: 'wav-16khz-mono-r1',
+      tool: 'header',
+      bytes: 48,
+    });
+  });
+
+  it('of another rate is looked into', async () => {
+    const found = {
+      kind: 'sound',
+      index: 0,
+      codec: 'pcm_s16le',
+      sampleRate: 24_000,
+      channels: 1,
+      seconds: 3,
+    };
+    const made = { ...found, sampleRate: 16_000 };
+    const { prepare, seen } = await stage({
+      content: wav(Buffer.from([1, 2, 3, 4]), 24_000),
+      facts: { ...file([found as MediaFacts['streams'][number]]), container: 'wav' },
+      made: [
+        {
+          content: 'sound',
+          facts: { ...file([made as MediaFacts['streams'][number]]), container: 'wav' },
+        },
+      ],
+    });
+
+    expect(await prepare(form)).toEqual({ status: 'made' });
+    expect(seen).toEqual({ open: 1, closed: 1, made: 1 });
   });
 });
 

@@ -13,6 +13,8 @@ const settings = (run: string) => ({
   run,
   seed: 7,
   taskIds: ['t1'],
+  options: {},
+  prompts: {},
   budgetMicroUsd: 5_000_000,
   lanes: [],
   judge: null,

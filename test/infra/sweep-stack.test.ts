@@ -1,6 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { checkSubstitutions, openNames } from '../../infra/constructs/asl-state-machine.ts';
 import { errorNames } from '../../shared/errors.ts';
 import { asText, type Resource, type Synthesized, synthesize } from './synthesized.ts';
@@ -115,6 +116,22 @@ describe('functions', () => {
   it('that talk to models live as long as their longest lane', () => {
     expect(stageFunction('generate-turns')[1].Properties.Timeout).toBe(longestLaneSeconds);
     expect(stageFunction('judge-answers')[1].Properties.Timeout).toBe(config.judge.timeoutSeconds);
+  });
+
+  it('that call hosted lanes get the memory that the lanes file says, others their own', () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'turnsweep-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const lanes = path.join(folder, 'lanes.json');
+    writeFileSync(lanes, JSON.stringify({ ...config, memoryMb: 512 }));
+    const memoryOf = (of: Synthesized) =>
+      ['generate-turns', 'judge-answers'].map(
+        (stage) =>
+          of.named('Sweep', 'AWS::Lambda::Function', 'FunctionName', `turnsweep-${stage}`)[1].Properties
+            .MemorySize,
+      );
+
+    expect(memoryOf(app)).toEqual([256, 256]);
+    expect(memoryOf(synthesize({ lanes }))).toEqual([512, 256]);
   });
 
   it.each(['generate-turns', 'judge-answers'])(

@@ -191,7 +191,7 @@ describe('broken servers', () => {
     await expect(met('vllm', 'F-33')).rejects.toThrow();
 
     const server = await facing('vllm', 'F-35');
-    const silent = send(server, accepted.vllm(), { signal: AbortSignal.timeout(100) });
+    const silent = send(server, accepted.vllm(), { signal: AbortSignal.timeout(500) });
     await expect(silent).rejects.toThrow(/timeout/);
     expect(server.log()[0]).toMatchObject({ outcome: 'F-35' });
   });
@@ -208,7 +208,7 @@ describe('broken servers', () => {
   it('F-36 is silent after a piece, F-37 drips on, F-39 drips until the caller is gone', async () => {
     for (const fault of ['F-36', 'F-37', 'F-39']) {
       const server = await facing('openai', fault);
-      const response = await send(server, accepted.openai(), { signal: AbortSignal.timeout(150) });
+      const response = await send(server, accepted.openai(), { signal: AbortSignal.timeout(600) });
       expect(response.status).toBe(200);
       await expect(response.text()).rejects.toThrow();
       await expect.poll(() => server.log()[0]?.callerGone).toBe(true);

@@ -25,9 +25,12 @@ describe('requestFingerprint', () => {
     expect(requestFingerprint(twoTurns)).toBe(
       'd6113c809dd6a94354bd07d9ee9d996ae752cfd13f90b7d21394320cdeee12bc',
     );
-    expect(requestFingerprint([{ role: 'system' }, { role: 'user', content: 'Hi' }])).toBe(
-      '98ae1764e42509b514961631c61de1fe9924470562640d45cc1f1b42c2356851',
-    );
+    expect(
+      requestFingerprint([
+        { role: 'system', text: 'Be brief.' },
+        { role: 'user', content: 'Hi' },
+      ]),
+    ).toBe('98ae1764e42509b514961631c61de1fe9924470562640d45cc1f1b42c2356851');
   });
 
   it('does not depend on the replies, but on the border between turns', () => {
@@ -43,6 +46,21 @@ describe('requestFingerprint', () => {
 
     expect(requestFingerprint(otherReply)).toBe(requestFingerprint(twoTurns));
     expect(requestFingerprint(oneTurn)).not.toBe(requestFingerprint(twoTurns));
+  });
+
+  it('holds a system text only where that is asked for', () => {
+    const spoken = [
+      { role: 'system' as const, text: 'Sei kurz. 蓝' },
+      { role: 'user' as const, content: 'Hi' },
+    ];
+
+    expect(requestFingerprint(spoken)).toBe(
+      '98ae1764e42509b514961631c61de1fe9924470562640d45cc1f1b42c2356851',
+    );
+    expect(requestFingerprint(spoken, { withSystem: true })).toBe(
+      '8d33f77bc2f01b7949301996d2e0aebbc14992e19200bf6c2762ad287d5331fc',
+    );
+    expect(requestFingerprint(twoTurns, { withSystem: true })).toBe(requestFingerprint(twoTurns));
   });
 
   it('needs the hash of every clip', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { judgeReply } from '../../mock/judge.ts';
+import { judgeReply, verdictReply } from '../../mock/judge.ts';
 
 const item = (candidate: string, more: object = {}) => ({
   id: 'i1',
@@ -60,5 +60,44 @@ describe('the simulated judge', () => {
 
   it.each(['no JSON', '{"items":[]}', '{"items":[{"id":"a"}]}', '{"things":1}'])('refuses %s', (text) => {
     expect(() => judgeReply(text, null)).toThrow(/the judge needs/);
+  });
+});
+
+const verdict = (response: string, more: object = {}) =>
+  JSON.parse(verdictReply(JSON.stringify({ question: 'Which?', response, ...more }), null)).verdict;
+const options = ['red', 'dark red', 'blue'];
+
+describe('the simulated judge of one response', () => {
+  it.each([
+    ['words of gold', 'It was **the Station**.', { gold: 'the station' }, 'correct'],
+    ['other words', 'The library.', { gold: 'the station' }, 'incorrect'],
+    ['a number in words', 'Seven plants.', { gold: '7' }, 'correct'],
+    ['another number', '17', { gold: '7' }, 'incorrect'],
+    ['two answers', 'Yes or no.', { gold: 'no' }, 'incorrect'],
+    ['an option', 'I think blue.', { gold: 'blue', options }, 'correct'],
+    ['two options', 'Blue, red.', { gold: 'blue', options }, 'incorrect'],
+    ['no option', 'Green.', { gold: 'blue', options }, 'incorrect'],
+    ['a list in order', 'First red, then blue.', { gold: '["red","blue"]' }, 'correct'],
+    ['a list in another order', 'Blue, red.', { gold: '["red","blue"]' }, 'incorrect'],
+    ['a list that is not whole', 'Red.', { gold: '["red","blue"]' }, 'incorrect'],
+    ['gold that only begins like a list', 'The [red one', { gold: '[red' }, 'correct'],
+    ['no answer', 'Insufficient evidence.', { gold: 'no' }, 'incorrect'],
+    ['rightly no answer', 'There is not enough evidence.', {}, 'correct'],
+    ['no answer and a guess', 'Insufficient evidence, but I guess blue.', {}, 'incorrect'],
+    ['an answer where none is right', 'Blue.', {}, 'incorrect'],
+    ['ignorance without a reason', 'I do not know.', {}, 'incorrect'],
+  ])('judges %s', (_name, response, more, expected) => {
+    expect(verdict(response, more)).toBe(expected);
+  });
+
+  it('has faults', () => {
+    const text = JSON.stringify({ question: 'Which?', response: 'blue', gold: 'blue' });
+
+    expect(() => JSON.parse(verdictReply(text, 'rubbish'))).toThrow(SyntaxError);
+    expect(verdictReply(text, 'fenced')).toBe('```json\n{"verdict":"correct"}\n```');
+  });
+
+  it.each(['no JSON', '{"gold":"a"}', '{"response":1}'])('refuses %s', (text) => {
+    expect(() => verdictReply(text, null)).toThrow(/the judge needs/);
   });
 });

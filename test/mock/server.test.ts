@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { requestFingerprint } from '../../mock/fingerprint.ts';
 import type { ScenarioInput } from '../../mock/scenario.ts';
 import type { MockProvider } from '../../mock/server.ts';
 import { startMockProvider } from '../../mock/server.ts';
@@ -131,6 +132,31 @@ describe('replies', () => {
     const unknown = await ask(server, 'B');
     expect(unknown.status).toBe(400);
     expect(await unknown.text()).toMatch(/no reply scripted for [0-9a-f]{64}/);
+  });
+
+  it('come from a table with or without the system text, and requests are counted by it', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'mock-table-'));
+    // Fingerprints of the text Hi, without and with the system text `Be brief.`, from Python's hashlib.
+    const rows = [
+      { fingerprint: '98ae1764e42509b514961631c61de1fe9924470562640d45cc1f1b42c2356851', reply: 'any' },
+      { fingerprint: '8054daac54adeb6c5fdd6d46b71b2126e9b4d5ef48379e52203ba4f8d5bac590', reply: 'brief' },
+    ];
+    writeFileSync(join(folder, 't.jsonl'), rows.map((row) => JSON.stringify(row)).join('\n'));
+    writeFileSync(join(folder, 's.yaml'), 'models:\n  m: { reply: { table: t.jsonl } }\n');
+    const server = await started(join(folder, 's.yaml'));
+    rmSync(folder, { recursive: true });
+    const askAfter = (content: string) =>
+      post(server, valid({ messages: [{ role: 'system', content }, user('Hi')] }));
+
+    expect(await replyOf(await ask(server, 'Hi'))).toBe('any');
+    expect(await replyOf(await askAfter('Be long.'))).toBe('any');
+    expect(await replyOf(await askAfter('Be brief.'))).toBe('brief');
+    expect(server.stats().requestsBySystem).toEqual({ 'm none': 1, 'm fd09b35b': 1, 'm 213c22ed': 1 });
+    const late = await post(
+      server,
+      valid({ messages: [user('Hi'), { role: 'system', content: 'Be brief.' }, user('Hi')] }),
+    );
+    expect(late.status).toBe(400);
   });
 
   it('come from the simulated judge, its faults too', async () => {
@@ -288,6 +314,17 @@ describe('faults', () => {
     expect(await statuses('Who?')).toEqual([200, 200, 200]);
     expect((await ask(server, 'A third colour')).headers.get('retry-after')).toBe('3');
     expect(server.stats()).toMatchObject({ rateLimited: 5, byFault: { http_429: 5 }, replies: 5 });
+  });
+
+  it('may be those of one request', async () => {
+    const fingerprint = requestFingerprint([{ role: 'user', content: 'Who?' }]);
+    const server = await startedModel({
+      faults: [{ kind: 'http_500', firstAttempts: 1, match: { fingerprint } }],
+    });
+
+    expect((await ask(server, 'Who is it?')).status).toBe(200);
+    expect((await ask(server, 'Who?')).status).toBe(500);
+    expect((await ask(server, 'Who?')).status).toBe(200);
   });
 
   it('of length end with a cap that is large enough', async () => {

@@ -4,7 +4,7 @@ import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { SFNClient } from '@aws-sdk/client-sfn';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import type { z } from 'zod';
-import type { Benchmark } from '../../benchmarks/benchmark.ts';
+import type { JudgeProtocol } from '../../benchmarks/benchmark.ts';
 import { benchmarkOf } from '../../benchmarks/registry.ts';
 import {
   type JudgeAssignment,
@@ -430,7 +430,7 @@ interface JudgeAtWork {
   judge: string;
   settings: JudgeSettings;
   caller: ChatCaller;
-  prompts: Benchmark['judge'];
+  protocol: JudgeProtocol;
   gate?: CallGate;
   hasBudget: boolean;
 }
@@ -452,7 +452,7 @@ const openJudge =
       settings: { ...settings, deadlineSeconds: callSeconds(settings.deadlineSeconds) },
       caller: createChatCallerFor({ ...settings, maxInFlight: 1 }, await keyOf(settings.apiKeyEnv)),
       gate: holdGate(judgeAccount(run!)),
-      prompts: benchmarkOf(assignment.benchmarkKind).judge,
+      protocol: benchmarkOf(assignment.benchmarkKind).judge(assignment.prompts),
       // Whether the run has a limit is not for this stage to read; the ledger knows, and says yes where it has none.
       hasBudget: true,
     };
@@ -465,9 +465,10 @@ export const judgeBatchHandler = <Result>(
 ): ((input: unknown) => Promise<Result>) => {
   const store = storeOf(stage);
   const openBatch = async (run: string): Promise<JudgeBatchAtWork> => {
-    const { judge, settings, benchmarkKind } = await readAssignment(store, run);
+    const { judge, settings, benchmarkKind, prompts } = await readAssignment(store, run);
     const batch = createChatBatchFor(settings, await keyOf(settings.apiKeyEnv));
-    return { judge, settings, batch, prompts: benchmarkOf(benchmarkKind).judge, hasBudget: true };
+    const protocol = benchmarkOf(benchmarkKind).judge(prompts);
+    return { judge, settings, batch, protocol, hasBudget: true };
   };
   return async (input) => {
     // Anew each time: these stages are called once in minutes, and a changed key is wanted.

@@ -1,4 +1,5 @@
-import { completePairs, groupedBy, type PairedItem, percent, type ViewFacts } from './aggregate.ts';
+import { mean, median, percent } from '../../domain/statistics.ts';
+import { completePairs, groupedBy, type PairedItem, type ViewFacts } from './aggregate.ts';
 import { type HistorySide, horizons, interfaces, type Operation, operations } from './release-format.ts';
 
 /** The valid views of one lane, as `aggregateLane` gives them. */
@@ -185,15 +186,6 @@ const ratesOfPart = (lane: LaneItems, part: Part): Rates | null => {
   const items = matching(lane.items, part);
   return items.length === 0 ? null : ratesOf(items);
 };
-
-const median = (values: readonly number[]): number => {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
-};
-
-const mean = (values: readonly number[]): number =>
-  values.reduce((sum, value) => sum + value, 0) / values.length;
 
 const combinations = <A, B>(first: readonly A[], second: readonly B[]): [A, B][] =>
   first.flatMap((a) => second.map((b): [A, B] => [a, b]));

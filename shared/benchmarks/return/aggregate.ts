@@ -1,3 +1,4 @@
+import { percent } from '../../domain/statistics.ts';
 import { byCodePoint } from './code-point-order.ts';
 import { type Operation, operationRoles } from './release-format.ts';
 import type { ScoredRecord } from './scored-record.ts';
@@ -125,12 +126,6 @@ export interface ReleaseSummary {
 
 const isReference = (operation: string): boolean =>
   operationRoles[operation as Operation]?.role === 'reference';
-
-/**
- * Percentage, in the order of operations on which the last digit of the release's files depends. A
- * difference of two rates of the same views is the percentage of the difference of their counts.
- */
-export const percent = (count: number, of: number): number => (100 * count) / of;
 
 export const groupedBy = <Row, Key>(rows: Iterable<Row>, keyOf: (row: Row) => Key): Map<Key, Row[]> => {
   const groups = new Map<Key, Row[]>();

@@ -1,5 +1,7 @@
+import { z } from 'zod';
 import type { FailureRecord, RequestRecord } from '../../contracts/records.ts';
-import type { Aggregate, Benchmark, LaneScores, ReportFile, RuleScore, Verdict } from '../benchmark.ts';
+import type { Benchmark, ReportFile, RuleScore, Verdict } from '../benchmark.ts';
+import { jsonl } from '../csv.ts';
 import {
   audioVisualDeltas,
   cellExceptions,
@@ -16,8 +18,8 @@ import { aggregateLane, type LaneReport, releaseSummary } from './aggregate.ts';
 import { laneIntervals } from './bootstrap.ts';
 import { exportLane } from './export-release.ts';
 import { importReviews } from './import-reviews.ts';
-import { buildJudgeRequest, promptVersion } from './judge-prompt.ts';
-import { parseJudgeReply } from './judge-reply.ts';
+import { buildJudgeRequest, promptVersion, type ReviewItem } from './judge-prompt.ts';
+import { type JudgeVerdict, parseJudgeReply } from './judge-reply.ts';
 import { parseMediaDigests } from './media-digests.ts';
 import { groupViews, laneTasks, planViews, toFrozenRequest } from './plan.ts';
 import { type Release, readRelease, selectTasks } from './read.ts';
@@ -28,7 +30,7 @@ import {
   mediaDigestsFile,
   type TaskRow,
 } from './release-format.ts';
-import { cellsCsv, groupsCsv, jsonl, laddersCsv, modelsCsv } from './report-tables.ts';
+import { cellsCsv, groupsCsv, laddersCsv, modelsCsv } from './report-tables.ts';
 import { reviewIdentity, reviewKey } from './review-identity.ts';
 import { byRequestId, type RequestOutcome, type ScoredRecord, toScoredRecord } from './scored-record.ts';
 
@@ -62,9 +64,13 @@ const keyOf = (row: ScoredRecord): string =>
     }),
   );
 
-const reviewed = (score: RuleScore, verdict: Verdict | null): ScoredRecord => {
+/** An answer as the judge sees it, with the key that its review is stored by. */
+type KeyedItem = ReviewItem & { key: string };
+
+const reviewed = (score: RuleScore, given: Verdict | null): ScoredRecord => {
   const row = score.row as ScoredRecord;
-  if (verdict === null || row.score_status !== 'review_pending') return row;
+  if (given === null || row.score_status !== 'review_pending') return row;
+  const verdict = given as unknown as JudgeVerdict;
   return toScoredRecord(
     row as unknown as AnswerRow,
     { status: 'ok', rawText: row.raw_text! },
@@ -77,25 +83,24 @@ const itemId = (index: number): string => `item-${String(index).padStart(6, '0')
 const concat = (parts: Iterable<string>): string => [...parts].join('');
 
 interface Lane extends LaneItems {
-  scores: LaneScores;
-  report: LaneReport;
-  rows: ScoredRecord[];
+  /** Of `summary.json`. */
+  summary: unknown;
 }
 
 const oneDecimal = (value: number): string => value.toFixed(1);
 const signed = (value: number): string => `${value > 0 ? '+' : ''}${value.toFixed(1)}`;
 
-const laneFiles = (lane: Lane): ReportFile[] => {
+const laneFiles = (lane: string, report: LaneReport): ReportFile[] => {
   const file = (name: string, content: Iterable<string>): ReportFile => ({
-    path: `${lane.lane}/${name}`,
+    path: `${lane}/${name}`,
     content: concat(content),
   });
   return [
-    file('groups.csv', groupsCsv(lane.report.groups)),
-    file('paired_items.jsonl', jsonl(lane.report.pairedItems)),
-    file('excluded_items.jsonl', jsonl(lane.report.excludedItems)),
-    file('operation_pairs.jsonl', jsonl(lane.report.operationPairs)),
-    file('excluded_pairs.jsonl', jsonl(lane.report.excludedPairs)),
+    file('groups.csv', groupsCsv(report.groups)),
+    file('paired_items.jsonl', jsonl(report.pairedItems)),
+    file('excluded_items.jsonl', jsonl(report.excludedItems)),
+    file('operation_pairs.jsonl', jsonl(report.operationPairs)),
+    file('excluded_pairs.jsonl', jsonl(report.excludedPairs)),
   ];
 };
 
@@ -103,21 +108,25 @@ const laneFiles = (lane: Lane): ReportFile[] => {
 export const returnBenchmark: Benchmark<Inputs, Answers> = {
   kind: 'return',
   interfaces,
+  options: z.strictObject({}),
+  prompts: { request: () => [], judge: [] },
+  exportFormat: 'return-release',
   inputFiles: [tasksFile, inputsFile],
   answerFiles: [answersFile],
   mediaManifest: mediaDigestsFile,
   mediaDigests: parseMediaDigests,
 
-  async read(openInputs, openAnswers) {
-    const release = await readRelease({
+  async read(openInputs, openAnswers, _setting, withRequests = true) {
+    const { tasks, inputs, answers, problems } = await readRelease({
       tasks: { file: tasksFile, lines: openInputs(tasksFile) },
-      inputs: { file: inputsFile, lines: openInputs(inputsFile) },
+      inputs: withRequests ? { file: inputsFile, lines: openInputs(inputsFile) } : null,
       answers: openAnswers === null ? null : { file: answersFile, lines: openAnswers(answersFile) },
     });
-    return { inputs: release, answers: release.answers, problems: release.problems };
+    // Apart: whoever keeps the inputs must not keep the answers with them.
+    return { inputs: { tasks, inputs }, answers, problems };
   },
 
-  select(inputs, { manifest, limit }) {
+  select(inputs, _answers, { manifest, limit }) {
     const { tasks, problems } = selectTasks(inputs.tasks, {
       manifest: manifest ?? undefined,
       limit: limit ?? undefined,
@@ -167,8 +176,8 @@ export const returnBenchmark: Benchmark<Inputs, Answers> = {
       aliases: row.aliases,
       options: row.interface === 'mcq' ? row.choices : [],
       candidate: row.raw_text ?? '',
-      answerType: row.interface,
-    };
+      answerType: row.interface as Interface,
+    } satisfies KeyedItem;
   },
 
   async importReviews(file, lines) {
@@ -180,10 +189,10 @@ export const returnBenchmark: Benchmark<Inputs, Answers> = {
     return { reviews, problems };
   },
 
-  judge: {
+  judge: () => ({
     promptVersion,
-    buildRequest: (items) =>
-      buildJudgeRequest(items.map((item) => ({ ...item, answerType: item.answerType as Interface }))),
+    itemsPerRequestAtMost: null,
+    buildRequest: (items) => buildJudgeRequest(items as unknown as KeyedItem[]),
     parseReply(text, items) {
       const parsed = parseJudgeReply(
         text,
@@ -192,48 +201,50 @@ export const returnBenchmark: Benchmark<Inputs, Answers> = {
       if (!parsed.ok) return parsed;
       return {
         ok: true,
-        verdicts: new Map(items.map((item, index) => [item.key, parsed.verdicts.get(itemId(index))!])),
+        verdicts: new Map(items.map((item, index) => [item.key, { ...parsed.verdicts.get(itemId(index))! }])),
       };
     },
-  },
+  }),
 
-  aggregate(inputs, { interfaces: wantedInterfaces, seed, lanes: laneScores, verdict }): Aggregate {
+  async aggregate(inputs, { interfaces: wantedInterfaces, seed, lanes: laneScores, verdict, onLane }) {
     const rootOf = new Map(inputs.tasks.map((task) => [task.task_id, task.source_root_id]));
-    const lanes = laneScores.map((scores): Lane => {
+    const lanes: Lane[] = [];
+    for await (const scores of laneScores) {
       const rows = scores.scores.map((score) =>
         reviewed(score, score.reviewKey === null ? null : verdict(score.reviewKey)),
       );
       const byId = new Map(rows.map((row) => [row.request_id, row]));
       const report = aggregateLane(tasksOf(inputs, scores.taskIds), wantedInterfaces, (id) => byId.get(id));
-      const { id, displayName, family } = scores.title;
-      return {
+      const { id, displayName, family, model } = scores.title;
+      await onLane({
+        lane: id,
+        valid: report.pairedItems.length,
+        ...splitExcluded(report),
+        deltas: report.groups
+          .filter((row) => row.group === 'interface')
+          .map((row) => ({ interface: row.interface, deltaPp: row.delta_conv_pp })),
+        scoredRows: rows,
+        files: laneFiles(id, report),
+      });
+      lanes.push({
         lane: id,
         displayName,
         family,
         items: report.pairedItems,
         excluded: report.excludedItems,
-        scores,
-        report,
-        rows,
-      };
-    });
+        summary: {
+          title: scores.title,
+          ...releaseSummary(model, report),
+          intervals: laneIntervals(report.pairedItems, (taskId) => rootOf.get(taskId)!, { seed }),
+        },
+      });
+    }
     const models = modelRows(lanes);
     const cells = cellRows(lanes);
     const ladders = ladderRows(lanes);
     const table = paperTable(lanes);
     const columns = ['Overall', 'Reconfirm', 'Reground', 'Retrieve', 'Rebind'];
     return {
-      lanes: lanes.map((lane) => ({
-        lane: lane.lane,
-        valid: lane.report.pairedItems.length,
-        ...splitExcluded(lane.report),
-        deltas: lane.report.groups
-          .filter((row) => row.group === 'interface')
-          .map((row) => ({ interface: row.interface, deltaPp: row.delta_conv_pp })),
-        scoredRows: lane.rows,
-        files: laneFiles(lane),
-        summary: releaseSummary(lane.scores.title.model, lane.report),
-      })),
       files: [
         { path: 'models.csv', content: concat(modelsCsv(models)) },
         { path: 'cells.csv', content: concat(cellsCsv(cells)) },
@@ -241,16 +252,7 @@ export const returnBenchmark: Benchmark<Inputs, Answers> = {
         { path: 'medians.json', content: `${JSON.stringify(medians(lanes), null, 2)}\n` },
       ],
       summary: {
-        lanes: Object.fromEntries(
-          lanes.map((lane) => [
-            lane.lane,
-            {
-              title: lane.scores.title,
-              ...releaseSummary(lane.scores.title.model, lane.report),
-              intervals: laneIntervals(lane.items, (taskId) => rootOf.get(taskId)!, { seed }),
-            },
-          ]),
-        ),
+        lanes: Object.fromEntries(lanes.map(({ lane, summary }) => [lane, summary])),
         models,
         cells,
         cellExceptions: cellExceptions(lanes),

@@ -1,16 +1,15 @@
+import {
+  type Interval,
+  percentileInterval,
+  type ResamplingSettings,
+  resampleUnits,
+} from '../../domain/statistics.ts';
 import { operationNames } from './across-models.ts';
 import type { PairedItem } from './aggregate.ts';
 import { horizons, interfaces, type Operation, operations } from './release-format.ts';
 
-export interface ResamplingSettings {
-  /** Recorded with every result; equal seeds give equal intervals. */
-  seed: number;
-  /** 2,000 in the protocol. */
-  resamples?: number;
-}
-
-/** Percentile 95 % interval, lower and upper end. */
-export type Interval = [low: number, high: number];
+/** `resamples`: 2,000 in the protocol. */
+export type IntervalSettings = Pick<ResamplingSettings, 'seed'> & Partial<ResamplingSettings>;
 
 /** Intervals of one group of a lane's views, in percent and percentage points. */
 export interface IntervalRow {
@@ -26,76 +25,6 @@ export interface IntervalRow {
 }
 
 export const defaultResamples = 2_000;
-
-/**
- * Uniform 32-bit integers of the xoshiro128** generator of Blackman and Vigna, its state filled from the
- * seed with SplitMix32. The sequence is part of a recorded result: never change it.
- */
-export const seededIntegers = (seed: number): (() => number) => {
-  let mixed = seed | 0;
-  const split = (): number => {
-    mixed = (mixed + 0x9e3779b9) | 0;
-    let z = mixed ^ (mixed >>> 16);
-    z = Math.imul(z, 0x21f0aaad);
-    z ^= z >>> 15;
-    z = Math.imul(z, 0x735a2d97);
-    return z ^ (z >>> 15);
-  };
-  const rotate = (x: number, bits: number): number => (x << bits) | (x >>> (32 - bits));
-  let [a, b, c, d] = [split(), split(), split(), split()];
-  return () => {
-    const result = Math.imul(rotate(Math.imul(b, 5), 7), 9) >>> 0;
-    const shifted = b << 9;
-    c ^= a;
-    d ^= b;
-    b ^= c;
-    a ^= d;
-    c ^= shifted;
-    d = rotate(d, 11);
-    return result;
-  };
-};
-
-/**
- * Draws as many roots as there are, with replacement, again and again, and hands over the sums of their
- * counts. `sums` is reused: read it before returning.
- *
- * @param counts one row of `width` counts per root
- */
-export const resampleRoots = (
-  counts: Int32Array,
-  width: number,
-  { seed, resamples = defaultResamples }: ResamplingSettings,
-  visit: (sums: Float64Array, resample: number) => void,
-): void => {
-  const roots = counts.length / width;
-  const next = seededIntegers(seed);
-  const sums = new Float64Array(width);
-  for (let resample = 0; resample < resamples; resample += 1) {
-    sums.fill(0);
-    for (let draw = 0; draw < roots; draw += 1) {
-      const row = Math.floor((next() / 0x1_0000_0000) * roots) * width;
-      for (let column = 0; column < width; column += 1) sums[column]! += counts[row + column]!;
-    }
-    visit(sums, resample);
-  }
-};
-
-/** Percentile with linear interpolation between the neighbours. `values` must be sorted and not empty. */
-const percentile = (values: Float64Array, share: number): number => {
-  const position = (values.length - 1) * share;
-  const below = Math.floor(position);
-  const low = values[below]!;
-  const high = values[Math.min(below + 1, values.length - 1)]!;
-  return low + (high - low) * (position - below);
-};
-
-/** Percentile 95 % interval of resampled values, null where there are none. Sorts `values` in place. */
-export const percentileInterval = (values: Float64Array): Interval | null => {
-  if (values.length === 0) return null;
-  values.sort();
-  return [percentile(values, 0.025), percentile(values, 0.975)];
-};
 
 const leaves = interfaces.flatMap((interfaceName) =>
   horizons.flatMap((horizon) =>
@@ -138,7 +67,7 @@ const groups = interfaces.flatMap((interfaceName) =>
 export const laneIntervals = (
   items: readonly PairedItem[],
   rootOf: (taskId: string) => string,
-  settings: ResamplingSettings,
+  { seed, resamples = defaultResamples }: IntervalSettings,
 ): IntervalRow[] => {
   const width = leaves.length * 3;
   const rootIndexes = new Map<string, number>();
@@ -158,7 +87,6 @@ export const laneIntervals = (
     if (item.multi) counts[column + 2]! += 1;
   });
 
-  const resamples = settings.resamples ?? defaultResamples;
   const drawn = groups.map((group) => ({
     group,
     used: 0,
@@ -166,7 +94,7 @@ export const laneIntervals = (
     multi: new Float64Array(resamples),
     drop: new Float64Array(resamples),
   }));
-  resampleRoots(counts, width, settings, (sums) => {
+  resampleUnits({ counts, width }, { seed, resamples }, (sums) => {
     for (const into of drawn) {
       let [n, single, multi] = [0, 0, 0];
       for (const leaf of into.group.leaves) {

@@ -1,10 +1,11 @@
 import type { FailureRecord, RequestRecord } from '../../contracts/records.ts';
 import type { Benchmark, ReportFile } from '../benchmark.ts';
+import { jsonl } from '../csv.ts';
 import { aggregateLane, releaseSummary } from './aggregate.ts';
 import type { Inputs } from './benchmark.ts';
 import { exportOrder, planViews } from './plan.ts';
 import type { Interface, TaskRow } from './release-format.ts';
-import { groupsCsv, jsonl } from './report-tables.ts';
+import { groupsCsv } from './report-tables.ts';
 import { type ScoredRecord, scoringSummary } from './scored-record.ts';
 
 const lastAttempt = (record: RequestRecord | FailureRecord) => record.attempts.at(-1);
@@ -72,7 +73,11 @@ const predictionRow = (
 const document = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
 /** One lane in the formats of the release: predictions, scoring and report, with its names and orders. */
-export const exportLane: Benchmark<Inputs, unknown>['exportLane'] = (inputs, wanted): ReportFile[] => {
+export const exportLane: Benchmark<Inputs, unknown>['exportLane'] = (
+  inputs,
+  _answers,
+  wanted,
+): ReportFile[] => {
   const { title, record } = wanted;
   const byId = new Map(inputs.tasks.map((task) => [task.task_id, task]));
   const tasks: TaskRow[] = wanted.taskIds.map((taskId) => byId.get(taskId)!);

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { findJson, type JsonObject, type JsonValue } from './json-in-prose.ts';
+import { findJson, type JsonObject, type JsonValue } from '../json-in-prose.ts';
 import { quoted } from './read-rows.ts';
 import { type Verdict, verdicts } from './release-format.ts';
 

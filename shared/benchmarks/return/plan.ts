@@ -9,8 +9,8 @@ export interface View {
   viewId: string;
   taskId: string;
   interface: Interface;
-  controlRequestId: string;
-  historyRequestId: string;
+  /** The control and the history: both are scored. */
+  targetRequestIds: string[];
   /** Execution order: the control, then the native turns (dependencies first), the history last. */
   requestIds: string[];
 }
@@ -40,8 +40,7 @@ export const planViews = (tasks: readonly TaskRow[], interfaces: readonly Interf
         viewId: view.view_id,
         taskId: task.task_id,
         interface: name,
-        controlRequestId: view.control_request_id,
-        historyRequestId: view.history_request_id,
+        targetRequestIds: [view.control_request_id, view.history_request_id],
         requestIds: [...requestIds],
       };
     }),
@@ -88,7 +87,7 @@ export const distinctRequests = (views: readonly View[]): string[] => [
 
 /** Most answers a judge can be asked about: the views' final requests, each once. */
 export const reviewItemsAtMost = (views: readonly View[]): number =>
-  new Set(views.flatMap((view) => [view.controlRequestId, view.historyRequestId])).size;
+  new Set(views.flatMap((view) => view.targetRequestIds)).size;
 
 /** Length of the longest chain of bindings under each request: 0 for one without history. */
 export function requestDepths(

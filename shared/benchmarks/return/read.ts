@@ -29,7 +29,8 @@ export type { Lines, ReadLimits, TextFile };
 
 export interface ReleaseTexts {
   tasks: TextFile;
-  inputs: TextFile;
+  /** Null for a reader that asks nothing: requests are then neither read nor checked. */
+  inputs: TextFile | null;
   /** Null for a reader that must not see gold: answers are then neither read nor checked. */
   answers: TextFile | null;
 }
@@ -37,7 +38,7 @@ export interface ReleaseTexts {
 export interface Release {
   /** In file order. */
   tasks: TaskRow[];
-  /** By `request_id`, in file order. */
+  /** By `request_id`, in file order; empty where no inputs were given. */
   inputs: Map<string, InputRow>;
   /** By `request_id`, in file order; null where no answers were given. */
   answers: Map<string, AnswerRow> | null;
@@ -136,7 +137,7 @@ function checkInputs(
 
 function checkTasks(
   tasks: Table<TaskRow>,
-  inputs: Table<InputRow>,
+  inputs: Table<InputRow> | null,
   rows: ReadonlyMap<string, InputRow>,
   inCycles: ReadonlySet<string>,
   log: ProblemLog,
@@ -153,6 +154,7 @@ function checkTasks(
       const owner = viewOwners.get(view.view_id);
       if (owner === undefined) viewOwners.set(view.view_id, task.task_id);
       else fault(`view_id ${quoted(view.view_id)} is already used by task ${quoted(owner)}`);
+      if (inputs === null) continue;
 
       const find = (requestId: string, role: string): InputRow | undefined => {
         const row = rows.get(requestId);
@@ -233,6 +235,19 @@ function checkPairs(tasks: Table<TaskRow>, refusedPairs: ReadonlySet<string>, lo
   }
 }
 
+/** For a reader without the requests: each one that is scored has its answer. */
+function checkAnswersOfTasks(answers: Table<AnswerRow>, tasks: Table<TaskRow>, log: ProblemLog): void {
+  for (const { row, line } of tasks.rows.values()) {
+    for (const name of interfaces) {
+      const view = row.views[name];
+      for (const id of [view.control_request_id, view.history_request_id]) {
+        if (answers.rows.has(id) || answers.refusedIds.has(id)) continue;
+        log.add(tasks.file, line, `request ${quoted(id)} has no answer in ${answers.file}`);
+      }
+    }
+  }
+}
+
 function checkAnswers(answers: Table<AnswerRow>, inputs: Table<InputRow>, log: ProblemLog): void {
   for (const { row, line } of answers.rows.values()) {
     const fault = (message: string) =>
@@ -263,7 +278,7 @@ const plainRows = <T>(table: Table<T>): Map<string, T> =>
 
 /**
  * Reads a ReTurn release (return-protocol §2) and checks it as a whole: form of every row, references,
- * bindings, pairs, answers. Bad data never throws; each fault is a problem with file and line.
+ * bindings, pairs, answers; what needs a file that was not given is left out. Bad data never throws; each fault is a problem with file and line.
  */
 export async function readRelease(texts: ReleaseTexts, limits: ReadLimits = {}): Promise<Release> {
   const files = [texts.tasks, texts.inputs, texts.answers].flatMap((text) => text?.file ?? []);
@@ -278,16 +293,18 @@ export async function readRelease(texts: ReleaseTexts, limits: ReadLimits = {}):
     limits,
     (value) => refusedPairs.add(ownString(value, 'pair_id') ?? ''),
   );
-  const inputs = await readTable<InputRow>(
-    texts.inputs,
-    inputRowSchema,
-    (row) => row.request_id,
-    'request_id',
-    log,
-    limits,
-  );
-  const rows = plainRows(inputs);
-  const inCycles = checkInputs(inputs, rows, log);
+  const inputs =
+    texts.inputs &&
+    (await readTable<InputRow>(
+      texts.inputs,
+      inputRowSchema,
+      (row) => row.request_id,
+      'request_id',
+      log,
+      limits,
+    ));
+  const rows = inputs === null ? new Map<string, InputRow>() : plainRows(inputs);
+  const inCycles = inputs === null ? new Set<string>() : checkInputs(inputs, rows, log);
   checkTasks(tasks, inputs, rows, inCycles, log);
   checkPairs(tasks, refusedPairs, log);
   let answers: Table<AnswerRow> | null = null;
@@ -300,7 +317,8 @@ export async function readRelease(texts: ReleaseTexts, limits: ReadLimits = {}):
       log,
       limits,
     );
-    checkAnswers(answers, inputs, log);
+    if (inputs === null) checkAnswersOfTasks(answers, tasks, log);
+    else checkAnswers(answers, inputs, log);
   }
   return {
     tasks: Array.from(tasks.rows.values(), ({ row }) => row),

@@ -159,8 +159,8 @@ export const createBedrockClient = (
   const caller = createBedrockCaller(options);
   return {
     call: async (request, limits) => {
-      const { messages, sent } = await mediaMessages(request.messages, options);
-      return { ...(await caller.send(messages, limits)), consumed: sent };
+      const { system, messages, sent } = await mediaMessages(request.messages, options);
+      return { ...(await caller.send(messages, { ...limits, system })), consumed: sent };
     },
     close: () => caller.close(),
   };

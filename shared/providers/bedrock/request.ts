@@ -1,6 +1,7 @@
 import type { ClipForms } from '../../domain/media.ts';
 import type { ClipCounts, ResolvedMessage, ResolvedPart } from '../../domain/request.ts';
 import { clipCounts } from '../../domain/request.ts';
+import { splitSystemTurn } from '../../domain/system-turn.ts';
 import { errorNames, TurnsweepError } from '../../errors.ts';
 import type { ClipSource, LoadedClip } from '../../ports/model-client.ts';
 import { loadWholeClip } from '../inline-clip.ts';
@@ -55,23 +56,29 @@ interface Loading {
 
 /**
  * Messages of a frozen request: parts in their order, earlier replies as plain text. Neighbouring messages of one role
- * become one, because the roles must alternate. Throws `ContractViolated` where the first is not the user's.
+ * become one, because the roles must alternate; a system turn stands beside them. Throws `ContractViolated` where the
+ * first of them is not the user's.
  */
 export const mediaMessages = async (
   frozen: readonly ResolvedMessage[],
   loading: Loading,
-): Promise<{ messages: Message[]; sent: ClipCounts }> => {
-  if (frozen[0]?.role !== 'user') {
+): Promise<{ system: string[]; messages: Message[]; sent: ClipCounts }> => {
+  const { system, others } = splitSystemTurn(frozen);
+  if (others[0]?.role !== 'user') {
     throw new TurnsweepError(errorNames.contractViolated, 'the first message is not of the user');
   }
   const written = await Promise.all(
-    frozen.map(async (message): Promise<Message> => {
+    others.map(async (message): Promise<Message> => {
       if (message.role === 'assistant') return { role: 'assistant', content: [{ text: message.text }] };
       const content = await Promise.all(message.content.map((part) => contentBlock(part, loading)));
       return { role: 'user', content };
     }),
   );
-  return { messages: alternating(written), sent: clipCounts(frozen) };
+  return {
+    system: system === null ? [] : [system],
+    messages: alternating(written),
+    sent: clipCounts(frozen),
+  };
 };
 
 export const alternating = (messages: readonly Message[]): Message[] => {

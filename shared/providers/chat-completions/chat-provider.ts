@@ -35,6 +35,8 @@ export const createChatProvider = (options: ChatProviderOptions): Provider => {
         forms: options.clipForms(lane),
         maxInFlight: lane.maxInFlight,
         clips,
+        inlineLimits:
+          profile(lane.model).inlineBytesAtMost === null ? undefined : options.capabilities(lane.model),
       }),
     createCaller: (judge, apiKey) =>
       createChatCaller({

@@ -3,6 +3,7 @@ import type { ClipCounts, ResolvedMessage, ResolvedPart } from '../../domain/req
 import { errorNames, TurnsweepError } from '../../errors.ts';
 import type { ClipSource } from '../../ports/model-client.ts';
 import type { LaneSettings } from '../provider.ts';
+import type { BodyInPieces } from '../transport.ts';
 import type { CallShape, ChatProfile, JsonPiece } from './profile.ts';
 
 export interface TextMessage {
@@ -31,7 +32,7 @@ export const bodyHead = (
 export const textMessages = (messages: readonly TextMessage[]): string =>
   messages.map(({ role, content }) => JSON.stringify({ role, content })).join(',');
 
-/** Messages of a frozen request: parts in their order, earlier replies as plain text. */
+/** Messages of a frozen request: parts in their order, a system turn and earlier replies as plain text. */
 export const mediaMessages = async (
   messages: readonly ResolvedMessage[],
   loading: {
@@ -56,8 +57,8 @@ export const mediaMessages = async (
 type Loading = Parameters<typeof mediaMessages>[1];
 
 const writeMessage = async (message: ResolvedMessage, loading: Loading): Promise<JsonPiece[]> => {
-  if (message.role === 'assistant') {
-    return [`{"role":"assistant","content":${JSON.stringify(message.text)}}`];
+  if (message.role !== 'user') {
+    return [`{"role":"${message.role}","content":${JSON.stringify(message.text)}}`];
   }
   const parts = await Promise.all(
     orderedParts(message.content, loading).map((part) => writePart(part, loading)),
@@ -104,11 +105,15 @@ const joined = (pieces: readonly JsonPiece[]): JsonPiece[] => {
   return result;
 };
 
+const bytesOf = (pieces: readonly JsonPiece[]): number =>
+  pieces.reduce(
+    (total, piece) => total + (typeof piece === 'string' ? Buffer.byteLength(piece) : piece.base64.length),
+    0,
+  );
+
 export const encodeBody = (head: string, messages: readonly JsonPiece[]): Buffer => {
   const pieces: readonly JsonPiece[] = [head, ...messages, ']}'];
-  const sizeOf = (piece: JsonPiece) =>
-    typeof piece === 'string' ? Buffer.byteLength(piece) : piece.base64.length;
-  const body = Buffer.allocUnsafe(pieces.reduce((total, piece) => total + sizeOf(piece), 0));
+  const body = Buffer.allocUnsafe(bytesOf(pieces));
   let offset = 0;
   for (const piece of pieces) {
     offset +=
@@ -116,3 +121,20 @@ export const encodeBody = (head: string, messages: readonly JsonPiece[]): Buffer
   }
   return body;
 };
+
+/** Larger bodies are written piece by piece: a lane has many calls in flight, each of them waiting for minutes. */
+const wholeBytesAtMost = 1_000_000;
+
+/** The body of a request: as a whole, or where it is large in pieces that are let go as they are written. */
+export const requestBody = (head: string, messages: readonly JsonPiece[]): Buffer | BodyInPieces => {
+  const pieces: JsonPiece[] = [head, ...messages, ']}'];
+  const bytes = bytesOf(pieces);
+  return bytes > wholeBytesAtMost ? { bytes, pieces: lettingGo(pieces) } : encodeBody(head, messages);
+};
+
+async function* lettingGo(pieces: JsonPiece[]): AsyncGenerator<Buffer> {
+  pieces.reverse();
+  for (let piece = pieces.pop(); piece !== undefined; piece = pieces.pop()) {
+    yield typeof piece === 'string' ? Buffer.from(piece) : Buffer.from(piece.base64, 'latin1');
+  }
+}

@@ -12,6 +12,7 @@ const common: Capabilities = {
   videoAs: 'file',
   // A request holds 250 data URIs at most (infiniflow/ragflow#9244); by URL 512 videos and 2,048 sounds.
   clipsPerRequest: { audio: 250, video: 250 },
+  clipsByAddress: { audio: 2048, video: 512 },
   fps: { min: 0.1, max: 10 },
   // A longer data URI is refused (QwenLM/qwen-code#1880).
   inlineAtMost: 10_485_760,

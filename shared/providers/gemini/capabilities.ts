@@ -36,6 +36,8 @@ export const geminiCapabilities = (model: string): Capabilities => ({
   mixesMedia: 'any',
   videoAs: 'file',
   clipsPerRequest: { audio: null, video: 10 },
+  // 9.5 hours in one prompt.
+  audioSecondsAtMost: 34_200,
   // Above 0 up to 24; left out, the provider samples one frame a second.
   fps: { min: 0, max: 24 },
   inlineAtMost: null,

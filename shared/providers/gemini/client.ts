@@ -1,13 +1,14 @@
 import type { ClipForms } from '../../domain/media.ts';
 import type { CallOutcome } from '../../domain/outcome.ts';
+import type { ResolvedMessage } from '../../domain/request.ts';
 import type { ChatCaller } from '../../ports/chat-caller.ts';
 import type { ClipSource, ModelClient } from '../../ports/model-client.ts';
 import { checkKey } from '../chat-completions/client.ts';
 import type { JsonPiece } from '../chat-completions/profile.ts';
-import { encodeBody } from '../chat-completions/request.ts';
+import { requestBody } from '../chat-completions/request.ts';
 import { requestTooLarge } from '../inline-clip.ts';
 import type { LaneSettings } from '../provider.ts';
-import { createTransport, endpointUrl } from '../transport.ts';
+import { type BodyInPieces, createTransport, endpointUrl } from '../transport.ts';
 import { bodyBytesAtMost } from './capabilities.ts';
 import { bodyHead, type GeminiCall, mediaContents } from './request.ts';
 import { failureOutcome, replyOutcome } from './response.ts';
@@ -55,17 +56,21 @@ export const createGeminiCaller = (options: GeminiOptions): GeminiCaller => {
     maxReplyBytes: options.maxReplyBytes,
   });
 
-  const send: GeminiCaller['send'] = async (contents, limits) => {
-    const body = encodeBody(bodyHead(model, settings, limits), contents);
-    if (body.length > bodyBytesAtMost) return requestTooLarge(body.length, bodyBytesAtMost);
+  const post = async (body: Buffer | BodyInPieces, limits: GeminiCallLimits): Promise<CallOutcome> => {
+    const bytes = Buffer.isBuffer(body) ? body.length : body.bytes;
+    if (bytes > bodyBytesAtMost) return requestTooLarge(bytes, bodyBytesAtMost);
     const result = await transport.post(body, limits);
     const context = { apiKey, now: now() };
     return 'reply' in result ? replyOutcome(result.reply, context) : failureOutcome(result.failure, context);
   };
 
+  // No frame that waits holds the pieces: beside the body they would double what a large request keeps in memory.
+  const send: GeminiCaller['send'] = (contents, limits) =>
+    post(requestBody(bodyHead(model, settings, limits), contents), limits);
+
   return {
     send,
-    complete: ({ messages, ...limits }) => {
+    complete: async ({ messages, ...limits }) => {
       const texts = (role: 'system' | 'user') =>
         messages.filter((message) => message.role === role).map(({ content }) => content);
       const system = texts('system');
@@ -85,10 +90,14 @@ export const createGeminiClient = (
 ): ModelClient => {
   const caller = createGeminiCaller(options);
   const loading = { clips: options.clips, forms: options.forms, fps: options.settings?.fps ?? null };
+  const start = async (messages: readonly ResolvedMessage[], limits: GeminiCallLimits) => {
+    const { system, pieces, sent } = await mediaContents(messages, loading);
+    return { sent, ending: caller.send(pieces, { ...limits, system }) };
+  };
   return {
     call: async ({ messages }, limits) => {
-      const { pieces, sent } = await mediaContents(messages, loading);
-      return { ...(await caller.send(pieces, limits)), consumed: sent };
+      const { sent, ending } = await start(messages, limits);
+      return { ...(await ending), consumed: sent };
     },
     close: () => caller.close(),
   };

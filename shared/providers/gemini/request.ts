@@ -1,6 +1,7 @@
 import type { ClipForms } from '../../domain/media.ts';
 import type { ClipCounts, ResolvedMessage, ResolvedPart } from '../../domain/request.ts';
 import { clipCounts } from '../../domain/request.ts';
+import { splitSystemTurn } from '../../domain/system-turn.ts';
 import { errorNames, TurnsweepError } from '../../errors.ts';
 import type { ClipSource } from '../../ports/model-client.ts';
 import { bareBase64, type JsonPiece } from '../chat-completions/profile.ts';
@@ -79,13 +80,14 @@ interface Loading {
   fps: number | null;
 }
 
-/** Contents of a frozen request: parts in their order, earlier replies as turns of the model. */
+/** Contents of a frozen request: parts in their order, earlier replies as turns of the model; a system turn apart. */
 export const mediaContents = async (
   messages: readonly ResolvedMessage[],
   loading: Loading,
-): Promise<{ pieces: JsonPiece[]; sent: ClipCounts }> => {
+): Promise<{ system: string | undefined; pieces: JsonPiece[]; sent: ClipCounts }> => {
+  const { system, others } = splitSystemTurn(messages);
   const written = await Promise.all(
-    messages.map(async (message): Promise<JsonPiece[]> => {
+    others.map(async (message): Promise<JsonPiece[]> => {
       if (message.role === 'assistant') {
         return [`{"role":"model","parts":[{"text":${JSON.stringify(message.text)}}]}`];
       }
@@ -93,7 +95,7 @@ export const mediaContents = async (
       return ['{"role":"user","parts":[', ...separated(parts), ']}'];
     }),
   );
-  return { pieces: separated(written), sent: clipCounts(messages) };
+  return { system: system ?? undefined, pieces: separated(written), sent: clipCounts(messages) };
 };
 
 const separated = (items: readonly JsonPiece[][]): JsonPiece[] =>

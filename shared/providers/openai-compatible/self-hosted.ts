@@ -24,7 +24,12 @@ export const selfHostedProfile: ChatProfile = {
   },
 };
 
-/** Limits are those that a server was started with: null until a lane can name them. No split of tokens by modality. */
+/**
+ * A system turn goes out as one, but it is the model's chat template that writes it into the prompt, and some templates
+ * drop it in silence: such a lane says `settings.systemPrompt: folded`.
+ *
+ * Limits are those that a server was started with: null until a lane can name them. No split of tokens by modality.
+ */
 export const selfHostedCapabilities: Capabilities = {
   ...commonCapabilities,
   settings: ['temperature', 'topP', 'seed', 'reasoningEffort', 'fps', 'thinking'],

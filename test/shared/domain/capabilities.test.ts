@@ -139,6 +139,87 @@ describe('sizes', () => {
   });
 });
 
+describe('many clips in a request', () => {
+  const peak = (amount: number, clips = 312) => ({ amount, requestId: 'q_00006_64k', clips });
+
+  it.each<[string, Partial<Capabilities>, Partial<LaneNeeds>, string[]]>([
+    ['together exactly the body', { bodyBytesAtMost: 20_000_000 }, { inlineBytesAtMost: peak(2e7) }, []],
+    [
+      'together more than the body',
+      { bodyBytesAtMost: 20_000_000 },
+      { inlineBytesAtMost: peak(41_260_000) },
+      ['takes 20.0 MB in a request; request q_00006_64k has 312 clips, 41.3 MB encoded'],
+    ],
+    [
+      'together more than a small body',
+      { bodyBytesAtMost: 5000 },
+      { inlineBytesAtMost: peak(5004, 2) },
+      ['takes 5000 bytes in a request; request q_00006_64k has 2 clips, 5004 bytes encoded'],
+    ],
+    [
+      'one of which is more than the body, told once',
+      { bodyBytesAtMost: 3999 },
+      { inlineBytesAtMost: peak(8000) },
+      ['takes 3999 bytes of an encoded clip in a request; the largest clip has 4000'],
+    ],
+    [
+      'which can be fetched',
+      { bodyBytesAtMost: 20_000_000, takesUrls: true },
+      { inlineBytesAtMost: peak(41_260_000) },
+      [],
+    ],
+    ['of unknown size', { bodyBytesAtMost: 10 }, { inlineBytesAtMost: null, largestClipBytes: null }, []],
+    ['where no body is too large', {}, { inlineBytesAtMost: peak(9e9) }, []],
+    ['of exactly the sound taken', { audioSecondsAtMost: 34_200 }, { audioSecondsAtMost: peak(34_200) }, []],
+    [
+      'of more sound than is taken',
+      { audioSecondsAtMost: 34_200 },
+      { audioSecondsAtMost: peak(34_200.2) },
+      ['takes 34200 s of sound in a request; request q_00006_64k has 34201 s in 312 clips'],
+    ],
+    [
+      'more than there may be, named',
+      { clipsPerRequest: { audio: 4, video: null } },
+      { mostClipsIn: { audio: 'q_1', video: 'q_2' } },
+      ['takes 4 audio clips in a request, history included; 5 are needed (request q_1)'],
+    ],
+    [
+      'more than there may be inline, where all may be fetched',
+      {
+        clipsPerRequest: { audio: 4, video: 4 },
+        clipsByAddress: { audio: 5, video: null },
+        takesUrls: true,
+      },
+      { givesUrls: true },
+      [],
+    ],
+    [
+      'more than there may be inline, where nobody gives addresses',
+      {
+        clipsPerRequest: { audio: 4, video: null },
+        clipsByAddress: { audio: 5, video: null },
+        takesUrls: true,
+      },
+      { givesUrls: false },
+      ['takes 4 audio clips in a request, history included; 5 are needed'],
+    ],
+  ])('%s', (_name, capabilities, needs, expected) => {
+    expect(found(capabilities, needs)).toEqual(expected);
+  });
+});
+
+describe('a system turn', () => {
+  it.each<[boolean, WantedSettings['systemPrompt'], string[]]>([
+    [true, 'native', []],
+    [true, 'folded', []],
+    [false, 'folded', []],
+    [false, undefined, []],
+    [false, 'native', ['takes no system turn; set systemPrompt to folded, or leave it out']],
+  ])('taken: %s, wanted: %s', (takesSystemTurn, systemPrompt, expected) => {
+    expect(found({ takesSystemTurn }, {}, { systemPrompt })).toEqual(expected);
+  });
+});
+
 describe('settings', () => {
   it.each<[string, Partial<Capabilities>, WantedSettings, string[]]>([
     [

@@ -254,6 +254,6 @@ describe('whether a call is paid', () => {
   });
 
   it('is no for a recording', () => {
-    expect([isPaid('recorded'), isPaid('openai')]).toEqual([false, true]);
+    expect([isPaid('recorded'), isPaid('fixed-reply'), isPaid('openai')]).toEqual([false, false, true]);
   });
 });

@@ -5,6 +5,7 @@ import {
   faultOfResult,
   faultOfRiff,
   fittedSize,
+  isPlainWavContent,
   type Making,
   type MediaFacts,
   type PictureFacts,
@@ -119,6 +120,72 @@ describe('an original', () => {
     ['RI', null],
   ])('of RIFF says in its first bytes how long it is (%j)', (bytes, fault) => {
     expect(faultOfRiff(Buffer.from(bytes, 'latin1'))).toBe(fault);
+  });
+});
+
+describe('plain WAV by its own header', () => {
+  interface Parts {
+    format?: number;
+    channels?: number;
+    samplesPerSecond?: number;
+    bits?: number;
+    samples?: Buffer;
+    /** What the header says of the samples. */
+    promised?: number;
+    before?: Buffer;
+    after?: Buffer;
+  }
+  const chunk = (name: string, content: Buffer, size = content.length): Buffer => {
+    const head = Buffer.alloc(8);
+    head.write(name, 0, 'latin1');
+    head.writeUInt32LE(size, 4);
+    return Buffer.concat([head, content, Buffer.alloc(content.length % 2)]);
+  };
+  const wav = ({
+    format = 1,
+    channels = 1,
+    samplesPerSecond = 16_000,
+    bits = 16,
+    samples = Buffer.alloc(64, 7),
+    promised,
+    before = Buffer.alloc(0),
+    after = Buffer.alloc(0),
+  }: Parts = {}): Buffer => {
+    const fmt = Buffer.alloc(16);
+    fmt.writeUInt16LE(format, 0);
+    fmt.writeUInt16LE(channels, 2);
+    fmt.writeUInt32LE(samplesPerSecond, 4);
+    fmt.writeUInt32LE((samplesPerSecond * channels * bits) / 8, 8);
+    fmt.writeUInt16LE((channels * bits) / 8, 12);
+    fmt.writeUInt16LE(bits, 14);
+    const rest = [before, chunk('fmt ', fmt), chunk('data', samples, promised), after];
+    return chunk('RIFF', Buffer.concat([Buffer.from('WAVE'), ...rest]));
+  };
+
+  it.each<[string, Buffer, boolean]>([
+    ['as it should be', wav(), true],
+    [
+      'with a list before and after',
+      wav({ before: chunk('LIST', Buffer.from('abc')), after: chunk('LIST', Buffer.from('ab')) }),
+      true,
+    ],
+    ['of another rate', wav({ samplesPerSecond: 24_000 }), false],
+    ['in stereo', wav({ channels: 2 }), false],
+    ['of 8 bits', wav({ bits: 8 }), false],
+    ['of floats', wav({ format: 3 }), false],
+    ['of the extensible kind', wav({ format: 0xfffe }), false],
+    ['without samples', wav({ samples: Buffer.alloc(0) }), false],
+    ['cut short', wav({ promised: 66 }), false],
+    ['of open length', wav({ promised: 0xffff_ffff }), false],
+    ['with half a sample', wav({ samples: Buffer.alloc(63, 7) }), false],
+    ['that is no WAV', Buffer.from('RIFF\x04\0\0\0AVI '), false],
+    ['that is nearly nothing', Buffer.from('RIFF'), false],
+    ['that is nothing', Buffer.alloc(0), false],
+  ])('%s', (_name, content, expected) => {
+    expect(isPlainWavContent(content)).toBe(expected);
+    // The same inside a larger buffer.
+    const inside = Buffer.concat([Buffer.alloc(3), content, Buffer.alloc(5)]).subarray(3, 3 + content.length);
+    expect(isPlainWavContent(inside)).toBe(expected);
   });
 });
 

@@ -59,7 +59,10 @@ describe('the projection of a lane', () => {
   });
 
   it('names what it assumes where no rule or no length is known', () => {
-    const unknownRule = project({ contract: { provider: 'openai-compatible', model: 'm' } });
+    const unknownRule = project({
+      contract: { provider: 'openai-compatible', model: 'm' },
+      secondsOf: () => null,
+    });
     const unknownLength = project({ secondsOf: (path) => (path === 'a.wav' ? null : 10) });
 
     expect(unknownRule.projection).toMatchObject({
@@ -72,6 +75,37 @@ describe('the projection of a lane', () => {
     expect(unknownLength.clipTokensAtMost).toEqual({ video: 2560, audio: 4000 });
     expect(unknownLength.projection.assumptions).toContain('4000 tokens for each audio clip');
     expect(unknownLength.projection.assumptions).not.toContain('4000 tokens for each video clip');
+  });
+
+  it('counts sound of known length by the second where no rule is known, and says so', () => {
+    const { projection, clipTokensAtMost } = project({
+      contract: { provider: 'vllm', model: 'm', modalities: ['A'] },
+      secondsOf: () => 6.51,
+    });
+
+    // 6.51 s · 50, rounded up, three times.
+    expect(clipTokensAtMost.audio).toBe(326);
+    expect(projection.mediaTokens).toBe(978);
+    expect(projection.assumptions).toEqual([
+      'every reply as long as the first cap',
+      'every call succeeds at once',
+      '50 tokens for each second of audio',
+    ]);
+  });
+
+  it('counts a system turn and fixed replies as the text that they are', () => {
+    const request: FrozenRequest = {
+      requestId: 'q',
+      messages: [
+        { role: 'system', text: 'x'.repeat(41) },
+        { role: 'user', content: [text] },
+        { role: 'assistant', text: 'y'.repeat(80) },
+        { role: 'user', content: [text] },
+      ],
+    };
+
+    // 11 + 10 + 20 + 10
+    expect(project({ requests: [request] }).projection).toMatchObject({ promptTokens: 51, mediaTokens: 0 });
   });
 
   it('has no cost where the price is unknown, in whole or in what is needed', () => {
@@ -91,8 +125,8 @@ describe('the projection of a lane', () => {
     expect(project({ price }).projection.costMicroUsd).toBe(2890 * 1 + 5880 * 2);
   });
 
-  it('of a recording costs nothing', () => {
-    const { projection } = project({ price: null, contract: { provider: 'recorded' } });
+  it.each(['recorded', 'fixed-reply'])('of %s costs nothing', (provider) => {
+    const { projection } = project({ price: null, contract: { provider } });
 
     expect(projection).toMatchObject({ costMicroUsd: 0, assumptions: [] });
   });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { callsOut, uncalledProviders } from '../../../shared/domain/reply-source.ts';
 import type { ClientPorts, LaneConnection } from '../../../shared/providers/provider.ts';
-import { createModelClient, providers } from '../../../shared/providers/registry.ts';
+import { createModelClient, judgeProviders, providers } from '../../../shared/providers/registry.ts';
 import { startRawServer } from './raw-server.ts';
 
 const lane = (more: Partial<LaneConnection> = {}): LaneConnection => ({
@@ -53,6 +54,45 @@ describe('createModelClient', () => {
     expect(await client.call(request, limits)).toMatchObject({ status: 'ok', text: 'Hello' });
   });
 
+  it('gives the same reply to every request, for no tokens', async () => {
+    const client = createModelClient(
+      lane({ provider: 'fixed-reply', baseUrl: null, reply: 'The evidence is insufficient.' }),
+      ports(),
+    );
+
+    const outcome = await client.call(
+      { requestId: 'r2', messages: [{ role: 'user', content: [{ type: 'audio', path: 'a', sha256: 'b' }] }] },
+      limits,
+    );
+
+    expect(outcome).toEqual({
+      status: 'ok',
+      text: 'The evidence is insufficient.',
+      httpStatus: null,
+      responseId: null,
+      servedModel: null,
+      finishReason: null,
+      consumed: { audio: 0, video: 0 },
+      usage: {
+        inputTokens: 0,
+        outputTokens: 0,
+        cachedInputTokens: 0,
+        reasoningTokens: 0,
+        audioInputTokens: 0,
+        videoInputTokens: 0,
+        imageInputTokens: 0,
+        textInputTokens: 0,
+      },
+    });
+    expect(await client.call(request, limits)).toEqual(outcome);
+  });
+
+  it('knows the providers that call nobody, none of them a judge', () => {
+    expect(uncalledProviders).toEqual(['recorded', 'fixed-reply']);
+    expect(providers.filter((name) => !callsOut(name))).toEqual(uncalledProviders);
+    expect(judgeProviders.filter((name) => !callsOut(name))).toEqual([]);
+  });
+
   it.each([
     [
       { provider: 'telepathy' },
@@ -60,6 +100,8 @@ describe('createModelClient', () => {
     ],
     [{ baseUrl: null }, 'provider openai-compatible needs baseUrl (m)'],
     [{ provider: 'recorded' }, 'provider recorded needs a recording (m)'],
+    [{ provider: 'fixed-reply' }, 'provider fixed-reply needs a reply (m)'],
+    [{ provider: 'fixed-reply', reply: ' ' }, 'provider fixed-reply needs a reply (m)'],
   ])('refuses %j', (more, message) => {
     expect(() => createModelClient(lane(more), ports())).toThrow(
       expect.objectContaining({ name: 'UsageWrong', message }),

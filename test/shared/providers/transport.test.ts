@@ -136,7 +136,7 @@ describe('connections', () => {
   });
 
   it('has 300 calls in flight where it may', async () => {
-    const server = await mock(300);
+    const server = await mock(2000);
     const transport = transportTo(`${server.url}/chat/completions`, { connections: 300 });
 
     const results = await Promise.all(
@@ -273,9 +273,11 @@ describe('time', () => {
     const reason = new Error('interrupted');
 
     const running = transport.post(body, { deadlineMs: 30_000, signal: during.signal });
-    setTimeout(() => during.abort(reason), 30);
+    const aborted = expect(running).rejects.toBe(reason);
+    await expect.poll(() => server.requests.length, { timeout: 20_000 }).toBe(1);
+    during.abort(reason);
 
-    await expect(running).rejects.toBe(reason);
+    await aborted;
     await expect(
       transport.post(body, { deadlineMs: 30_000, signal: AbortSignal.abort(reason) }),
     ).rejects.toBe(reason);

@@ -102,6 +102,56 @@ describe('a clip', () => {
     });
   });
 
+  it('tells its size without being read, as far as that is known', async () => {
+    const { source, store } = await sourceWith(made, urlOf);
+    await store.delete(keys.derived.file(sha256, recipe, '000001-a.jpg'));
+
+    expect(source.givesUrls).toBe(true);
+    // Two files of 5 and 7 bytes.
+    expect(await source.bytesOf!(clip, form)).toBe(12);
+    expect(await source.bytesOf!(clip, null)).toBeNull();
+    expect((await sourceWith(made)).source.givesUrls).toBe(false);
+  });
+
+  it('is one of few that are read at a time, and is read once for calls that want it later', async () => {
+    const reads: string[] = [];
+    let atOnce = 0;
+    let most = 0;
+    const source = createClipSource({
+      urlOf: null,
+      store: {
+        getText: async () => null,
+        getBytes: async (key) => {
+          reads.push(key);
+          atOnce += 1;
+          most = Math.max(most, atOnce);
+          await new Promise((resolve) => setImmediate(resolve));
+          atOnce -= 1;
+          return Buffer.from(key);
+        },
+      },
+    });
+    const hundred = Array.from({ length: 100 }, (_, index) => String(index).padStart(64, '0'));
+    const loadAll = () =>
+      Promise.all(
+        hundred.map((hash) =>
+          source.load(
+            { type: 'audio', path: `${hash}.wav`, sha256: hash },
+            { form: null, inlineBytesAtMost: null },
+          ),
+        ),
+      );
+
+    const files = await loadAll();
+    await loadAll();
+
+    expect(files.flat().map((file) => 'base64' in file && file.base64)).toEqual(
+      hundred.map((hash) => base64(keys.media(hash, 'wav'))),
+    );
+    expect(reads).toHaveLength(100);
+    expect(most).toBe(8);
+  });
+
   it('that could not be made says why, and is looked at again next time', async () => {
     const { source, store } = await sourceWith({
       v: 1,

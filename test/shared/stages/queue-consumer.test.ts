@@ -99,6 +99,22 @@ describe('a queue consumer', () => {
     expect(bodies()).toEqual(['long', 'long']);
   });
 
+  it('has a message whose handler fails back after 1, 2, 4 … 60 seconds, until it is a dead letter', async () => {
+    const workedOnAtMs: number[] = [];
+    const { clock, queue, send } = consumerUnderTest({
+      handler: async () => {
+        workedOnAtMs.push(clock.monotonic());
+        return failed;
+      },
+    });
+    await send('a');
+
+    await clock.advance(600_000);
+
+    expect(workedOnAtMs).toEqual([0, 1, 3, 7, 15, 31, 63, 123, 183].map((seconds) => seconds * 1000));
+    expect(await queue.deadLetters()).toEqual(['a']);
+  });
+
   it('gives unfinished messages back at once when it is told to, and takes no other', async () => {
     const handBack = new AbortController();
     const { clock, queue, consumer, atWork, bodies, send } = consumerUnderTest({

@@ -1,11 +1,6 @@
 import { expect, test } from 'vitest';
 import type { PairedItem } from '../../../../shared/benchmarks/return/aggregate.ts';
-import {
-  laneIntervals,
-  percentileInterval,
-  resampleRoots,
-  seededIntegers,
-} from '../../../../shared/benchmarks/return/bootstrap.ts';
+import { laneIntervals } from '../../../../shared/benchmarks/return/bootstrap.ts';
 import { buildItem, buildItems } from './view-builders.ts';
 
 /** Views, single and multi correct of five source roots. */
@@ -23,15 +18,6 @@ const buildRoots = (changes: Partial<PairedItem> = {}): PairedItem[] =>
   );
 
 const rootOf = (taskId: string): string => taskId;
-
-test('draws the sequence of xoshiro128** that a seed stands for', () => {
-  const next = seededIntegers(53_126);
-
-  // From an implementation of both generators in Python.
-  expect([next(), next(), next(), next(), next()]).toEqual([
-    2_157_053_934, 1_537_661_026, 3_755_152_957, 1_599_469_046, 3_870_120_098,
-  ]);
-});
 
 test.each([
   [2_000, [42.857142857142854, 100], [12.5, 44.44444444444444], [12.5, 75]],
@@ -100,21 +86,6 @@ test('equal seeds give equal intervals, other seeds others', () => {
 
   expect(interval(5)).toEqual(interval(5));
   expect(interval(5)).not.toEqual(interval(6));
-});
-
-test('draws as many roots as there are', () => {
-  const sizes = new Set<number>();
-
-  resampleRoots(Int32Array.of(1, 5, 1, 7, 1, 9), 2, { seed: 1, resamples: 40 }, (sums) => {
-    sizes.add(sums[0]!);
-  });
-
-  expect([...sizes]).toEqual([3]);
-});
-
-test('percentiles are interpolated between neighbours', () => {
-  expect(percentileInterval(Float64Array.from([40, 0, 10, 20, 30]))).toEqual([1, 39]);
-  expect(percentileInterval(new Float64Array(0))).toBeNull();
 });
 
 test('no views, no intervals', () => {

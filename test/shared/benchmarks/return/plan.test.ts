@@ -28,8 +28,7 @@ const aView = (viewId: string, ...requestIds: string[]): View => ({
   viewId,
   taskId: viewId,
   interface: 'openqa',
-  controlRequestId: requestIds[0]!,
-  historyRequestId: requestIds.at(-1)!,
+  targetRequestIds: [requestIds[0]!, requestIds.at(-1)!],
   requestIds,
 });
 
@@ -44,8 +43,7 @@ describe('views', () => {
       viewId: 'root-001::evidence::long::rebind::mcq::view::mcq',
       taskId: 'root-001-long-rebind',
       interface: 'mcq',
-      controlRequestId: 'root-001::evidence::C::mcq',
-      historyRequestId: 'root-001::evidence::long::rebind::mcq',
+      targetRequestIds: ['root-001::evidence::C::mcq', 'root-001::evidence::long::rebind::mcq'],
       requestIds: [
         'root-001::evidence::C::mcq',
         'root-001::evidence::long::N0',

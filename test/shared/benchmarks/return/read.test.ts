@@ -54,6 +54,31 @@ describe('a sound release', () => {
     expect(JSON.stringify([...release.inputs.values()])).not.toContain('"gold"');
   });
 
+  it('can be read without the requests, by who only scores', async () => {
+    const built = buildRelease({ roots: 1 });
+
+    const release = await readRelease({ ...releaseTexts(built.files), inputs: null });
+
+    expect(release).toMatchObject({ problems: [], tasks: built.rows.tasks });
+    expect([...release.inputs]).toEqual([]);
+    expect([...release.answers!.values()]).toEqual(built.rows.answers);
+  });
+
+  it('needs an answer to every request of a task also where the requests are not read', async () => {
+    const { rows, files } = buildRelease({ roots: 1 });
+    const lost = rows.tasks[1]!.views.mcq.history_request_id;
+    const answers = toJsonl(rows.answers.filter((row) => row.request_id !== lost));
+
+    const { problems } = await readRelease({
+      ...releaseTexts({ ...files, 'data/tasks/answers.jsonl': answers }),
+      inputs: null,
+    });
+
+    expect(problems).toEqual([
+      { file: 'tasks.jsonl', line: 2, message: `request "${lost}" has no answer in answers.jsonl` },
+    ]);
+  });
+
   it('may come as an asynchronous stream with carriage returns and blank lines', async () => {
     const built = buildRelease({ roots: 1 });
     const stream = async function* (name: string) {

@@ -525,7 +525,9 @@ describe('what planning refuses', () => {
   it('more clips than data URIs are taken', () => {
     const needs = { ...omniNeeds, clipsPerRequest: { audio: 251, video: 5 } };
 
-    expect(misfitsOf('qwen3.8-omni-flash', needs, {})).toEqual([
+    // By their addresses 2,048 sounds pass.
+    expect(misfitsOf('qwen3.8-omni-flash', { ...needs, givesUrls: true }, {})).toEqual([]);
+    expect(misfitsOf('qwen3.8-omni-flash', { ...needs, givesUrls: false }, {})).toEqual([
       'takes 250 audio clips in a request, history included; 251 are needed',
     ]);
   });
