@@ -3,14 +3,12 @@
  * serves a number of calls at once and turns every further one away with 429. The sweep may have 128 in flight and is
  * told nothing of the mock's capacity.
  *
- * With `--promptfoo FOLDER` the same number of calls goes through promptfoo as well, as installed in that folder by
- * `npm install promptfoo@0.123.1`, at several of its own concurrency settings.
+ * With `--only promptfoo` the same number of calls goes through promptfoo instead, as bench/peers installs it, at several of
+ * its own concurrency settings.
  *
- * node bench/capacity.ts [--roots 63] [--latency 100] [--only steady|steps|promptfoo] [--promptfoo FOLDER]
+ * npm run bench:capacity -- [--roots 63] [--latency 100] [--only steady|steps|promptfoo]
  */
-import { execFile, fork } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -22,14 +20,18 @@ import { createLocalHome, mediaAliases, openRunFolder } from '../local/home.ts';
 import { createProgress, type LaneRate } from '../local/progress.ts';
 import type { ScenarioInput } from '../mock/scenario.ts';
 import { releaseOnDisk } from '../test/support/release-on-disk.ts';
+import { machineLine, rounded } from './measure.ts';
 import type { ScenarioStep } from './mock-process.ts';
+import { installPeer, pinned } from './peers/install.ts';
+import { runPromptfoo } from './peers/promptfoo.ts';
+import { questionAt } from './peers/tools.ts';
+import { startMock } from './start-mock.ts';
 
 const { values } = parseArgs({
   options: {
     roots: { type: 'string', default: '63' },
     latency: { type: 'string', default: '100' },
     only: { type: 'string' },
-    promptfoo: { type: 'string' },
   },
 });
 const latencyMs = Number(values.latency);
@@ -44,30 +46,6 @@ const jittered: Latency = { min: latencyMs / 2, max: latencyMs * 1.5 };
 const scenarioOf = (capacity: number, latency: Latency): ScenarioInput => ({
   models: { '*': { reply: { text: 'hammer' }, latencyMs: latency, capacity } },
 });
-
-interface MockCounts {
-  requests: number;
-  replies: number;
-  rateLimited: number;
-  peakInFlight: number;
-  /** From the first request to the last. */
-  requestingMs: number;
-  /** When its capacity changed, in ms since the epoch. */
-  stepsAtMs: number[];
-}
-
-const startMock = async (scenario: ScenarioInput, steps: readonly ScenarioStep[]) => {
-  const child = fork(path.join(import.meta.dirname, 'mock-process.ts'), [JSON.stringify([scenario, steps])]);
-  const [{ url }] = (await once(child, 'message')) as [{ url: string }];
-  return {
-    url,
-    counts: async (): Promise<MockCounts> => {
-      child.send('stats');
-      return (await once(child, 'message'))[0] as MockCounts;
-    },
-    stop: () => child.kill(),
-  };
-};
 
 interface Sample extends LaneRate {
   atMs: number;
@@ -212,46 +190,19 @@ const stepped = async () => {
 
 /** So many calls through promptfoo, which is told how many may be in flight; its own waits and retries apply. */
 const promptfoo = async (installed: string, calls: number, concurrency: number) => {
-  const mock = await startMock(scenarioOf(32, constant), []);
-  const [config, output] = ['config', 'output'].map((name) =>
-    path.join(folder, `promptfoo-${name}.json`),
-  ) as [string, string];
-  writeFileSync(
-    config,
-    JSON.stringify({
-      prompts: ['{{question}}'],
-      providers: [{ id: 'openai:chat:m', config: { apiBaseUrl: mock.url, apiKey: 'none', max_tokens: 64 } }],
-      tests: Array.from({ length: calls }, (_, index) => ({ vars: { question: `Question ${index}?` } })),
-    }),
-  );
-  const args = ['eval', '-c', config, '-o', output, '-j', String(concurrency)];
-  const child = execFile(
-    process.execPath,
-    [
-      path.join(installed, 'node_modules/promptfoo/dist/src/entrypoint.js'),
-      ...args,
-      '--no-cache',
-      '--no-write',
-      '--no-table',
-      '--no-progress-bar',
-    ],
-    {
-      maxBuffer: 2 ** 28,
-      env: {
-        ...process.env,
-        PROMPTFOO_CONFIG_DIR: path.join(folder, 'promptfoo'),
-        PROMPTFOO_DISABLE_TELEMETRY: '1',
-        PROMPTFOO_DISABLE_UPDATE: '1',
-      },
-    },
-  );
-  const [code] = (await once(child, 'close')) as [number];
+  const mock = await startMock(scenarioOf(32, constant));
+  const place = path.join(folder, `promptfoo-${concurrency}`);
+  mkdirSync(place);
+  const { measured, stats } = await runPromptfoo(installed, {
+    url: mock.url,
+    questions: Array.from({ length: calls }, (_, index) => questionAt(index)),
+    answer: 'hammer',
+    concurrency,
+    folder: place,
+  });
   const counts = await mock.counts();
   mock.stop();
   const seconds = (counts.requestingMs + latencyMs) / 1000;
-  const { stats } = JSON.parse(readFileSync(output, 'utf8')).results as {
-    stats: { successes: number; failures: number; errors: number };
-  };
   const idealSeconds = (calls * latencyMs) / 32 / 1000;
   return {
     run: `promptfoo -j ${concurrency}, 32 slots`,
@@ -261,24 +212,31 @@ const promptfoo = async (installed: string, calls: number, concurrency: number) 
     '429s': counts.rateLimited,
     'share of 429s': percent(counts.rateLimited / counts.requests),
     'peak in flight': counts.peakInFlight,
-    seconds: Number(seconds.toFixed(2)),
-    ratio: Number((seconds / idealSeconds).toFixed(3)),
-    exit: code,
+    seconds: rounded(seconds, 2),
+    ratio: rounded(seconds / idealSeconds, 3),
+    exit: measured.code,
   };
 };
 
-const compared = async (installed: string) => {
+const compared = async () => {
+  const [name] = pinned.promptfoo.packages;
+  const installed = await installPeer('promptfoo');
+  if ('reason' in installed) {
+    console.log(`skipped: ${name} does not install here: ${installed.reason}`);
+    return;
+  }
   const calls = 47 * Number(values.roots);
   const rows = [];
-  for (const concurrency of [32, 64, 128]) rows.push(await promptfoo(installed, calls, concurrency));
+  for (const concurrency of [32, 64, 128]) rows.push(await promptfoo(installed.folder, calls, concurrency));
   console.table(rows);
 };
 
 try {
+  console.log(machineLine());
   releaseOnDisk(release, { roots: Number(values.roots), seed: 7 });
   if ([undefined, 'steady'].includes(values.only)) await steady();
   if ([undefined, 'steps'].includes(values.only)) await stepped();
-  if (values.promptfoo !== undefined) await compared(values.promptfoo);
+  if (values.only === 'promptfoo') await compared();
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

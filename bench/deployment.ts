@@ -10,14 +10,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import type { StageVariables } from '../shared/contracts/stage-environment.ts';
+import { median } from './measure.ts';
 
 const { values } = parseArgs({ options: { runs: { type: 'string', default: '5' } } });
 const runs = Number(values.runs);
 const root = path.join(import.meta.dirname, '..');
 const folder = mkdtempSync(path.join(tmpdir(), 'turnsweep-deployment-'));
-
-const median = (numbers: number[]): number =>
-  numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]!;
 
 const synthesize = (): number => {
   const started = performance.now();

@@ -18,7 +18,13 @@ export interface Expected {
 }
 
 /** Counts what the script of each lane comes to on the written share, view by view, with nothing of the pipeline. */
-export const expectedCounts = (split: Split, scripts: readonly LaneScript[]): Expected => {
+export const expectedCounts = (
+  split: Split,
+  scripts: readonly {
+    targets: Pick<LaneScript['targets'], 'model' | 'modalities'>;
+    codes: LaneScript['codes'];
+  }[],
+): Expected => {
   const cells: Expected['cells'] = new Map();
   const ladders: Expected['ladders'] = new Map();
   const requests = new Set<string>();

@@ -156,7 +156,7 @@ const start = async (setup: FleetSetup) => {
     stats.lastRequestMs = now;
     const body = JSON.parse(bytes.toString('utf8')) as Json;
     const messages = body.messages as Message[];
-    if (body.model === setup.judgeModel) return judge(response, body, messages, bytes.length);
+    if (setup.judgeModels.includes(String(body.model))) return judge(response, body, messages, bytes.length);
     const lane = lanes.get(String(body.model));
     if (lane === undefined) throw new Refusal('an unknown model');
     const index = identify(lane, messages);

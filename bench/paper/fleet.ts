@@ -15,7 +15,8 @@ export interface FleetSetup {
     /** Outcomes by request index, see outcomes.ts. */
     codes: Uint8Array;
   }[];
-  judgeModel: string;
+  /** Names on the wire under which the judge answers. */
+  judgeModels: readonly string[];
   latencyMs: number;
   /** Share of the replies that need the raised cap, of lanes that have one. */
   lengthStopsPerMille: number;

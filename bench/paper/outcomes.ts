@@ -21,7 +21,7 @@ export type RequestOutcome = (typeof outcomes)[number];
 const codeOf = (outcome: RequestOutcome): number => outcomes.indexOf(outcome);
 const failures: readonly RequestOutcome[] = ['content_filter', 'length_twice', 'http_400', 'empty'];
 
-export const outcomeAt = (script: LaneScript, index: number): RequestOutcome =>
+export const outcomeAt = (script: Pick<LaneScript, 'codes'>, index: number): RequestOutcome =>
   outcomes[script.codes[index]!]!;
 export const isFailure = (outcome: RequestOutcome): boolean => failures.includes(outcome);
 

@@ -10,11 +10,11 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { folderSize, type Measured, measureCommand } from '../measure.ts';
 import { type Comparison, compareWithPaper, compareWithScript } from './check-report.ts';
 import { paperComposition } from './composition.ts';
 import { expectedCounts } from './expected.ts';
 import { type FleetStats, startFleet } from './fleet.ts';
-import { folderSize, type Measured, measureCommand } from './measure.ts';
 import { scriptLane } from './outcomes.ts';
 import { buildSplit, writeRelease } from './release.ts';
 import { judgeModel, paperLanes, sweepFileText } from './sweep-file.ts';
@@ -72,7 +72,7 @@ const fleet = await startFleet(
       retryMaxTokens: lane.retryMaxTokens ?? null,
       codes: scripts[at]!.codes,
     })),
-    judgeModel,
+    judgeModels: [judgeModel],
     latencyMs: Number(values.latency),
     lengthStopsPerMille: 5,
     port: Number(values.port),

@@ -51,6 +51,8 @@ export const sweepFileText = (given: {
   lanes: readonly FleetLane[];
   urlOf(lane: number): string;
   judgeUrl: string;
+  /** Name of the judge on the wire. */
+  judge?: string;
   maxInFlight: number | undefined;
   resampleSeed: number;
 }): string =>
@@ -69,7 +71,7 @@ export const sweepFileText = (given: {
       })),
       judge: {
         provider: 'openai-compatible',
-        model: judgeModel,
+        model: given.judge ?? judgeModel,
         baseUrl: given.judgeUrl,
         price: { inputPerMTok: 1, outputPerMTok: 4 },
       },

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { afterAll, expect, test } from 'vitest';
+import { measureCommand } from '../../bench/measure.ts';
 import { compareWithScript } from '../../bench/paper/check-report.ts';
 import type { Composition } from '../../bench/paper/composition.ts';
 import { expectedCounts } from '../../bench/paper/expected.ts';
 import { startFleet } from '../../bench/paper/fleet.ts';
-import { measureCommand } from '../../bench/paper/measure.ts';
 import { scriptLane } from '../../bench/paper/outcomes.ts';
 import { writeRelease } from '../../bench/paper/release.ts';
 import { type FleetLane, judgeModel, sweepFileText } from '../../bench/paper/sweep-file.ts';
@@ -109,7 +109,7 @@ test('a sweep against the simulated fleet comes out at the counts that its scrip
         retryMaxTokens: lane.retryMaxTokens ?? null,
         codes: scripts[at]!.codes,
       })),
-      judgeModel,
+      judgeModels: [judgeModel],
       latencyMs: 0,
       lengthStopsPerMille: 100,
     },
