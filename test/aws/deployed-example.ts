@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { expect, onTestFinished } from 'vitest';
+import { expect, inject, onTestFinished, vi } from 'vitest';
 import type { Schedule } from '../../infra/config/schedules.ts';
 import { startMockProvider } from '../../mock/server.ts';
 import { type AwsEmulator, type AwsEmulatorOptions, startAwsEmulator } from '../support/aws-emulator.ts';
@@ -28,6 +29,34 @@ const cdk = (args: readonly string[], environment: Readonly<Record<string, strin
     child.once('close', (code) => resolve({ code, output }));
   });
 
+/**
+ * The app synthesized with these lanes and no schedule. Bundling its functions is most of what a deployment costs:
+ * whichever suite comes first does it, the others wait for it.
+ */
+const assemblyOf = async (lanes: object): Promise<string> => {
+  const content = JSON.stringify(lanes);
+  const name = createHash('sha256').update(content).digest('hex').slice(0, 16);
+  const inFolder = (file: string) => path.join(inject('assemblies'), name, file);
+  const [assembly, ended] = [inFolder('cdk.out'), inFolder('ended.json')];
+  const isFirst = mkdirSync(inFolder(''), { recursive: true }) !== undefined;
+  if (isFirst) {
+    writeFileSync(inFolder('lanes.json'), content);
+    writeFileSync(inFolder('schedules.json'), '[]');
+    const context = ['lanes', 'schedules'].flatMap((key) => [
+      '--context',
+      `${key}=${inFolder(`${key}.json`)}`,
+    ]);
+    const result = await cdk(['synth', '--quiet', ...context, '--output', assembly], {});
+    writeFileSync(`${ended}.part`, JSON.stringify(result));
+    renameSync(`${ended}.part`, ended);
+  } else await vi.waitUntil(() => existsSync(ended), { interval: 100, timeout: 300_000 });
+  const { code, output } = JSON.parse(readFileSync(ended, 'utf8'));
+  expect(code, output).toBe(0);
+  return assembly;
+};
+
+const withoutApproval = ['--require-approval', 'never'];
+
 type AtEnd = (stop: () => Promise<void>) => void;
 
 /**
@@ -41,7 +70,6 @@ export const deployExample = async (
   const { atEnd = onTestFinished, gpuLane } = options;
   const emulator = await startAwsEmulator(options.emulator);
   atEnd(() => emulator.stop());
-  const lanesFile = path.join(folder, 'lanes.json');
   const slots = { maxInFlight: 4, timeoutSeconds: 60 };
   const server = { engine: 'vllm', model: 'a/model', imageTag: 'test-1', port: gpuLane?.port };
   const lanes = exampleLanes.map((id) =>
@@ -49,45 +77,30 @@ export const deployExample = async (
       ? { id, kind: 'gpu', ...slots, gpuMemory: '24GB', server }
       : { id, kind: 'hosted', ...slots },
   );
-  writeFileSync(lanesFile, JSON.stringify({ judge: slots, lanes }));
-  const bootstrapped = await cdk(
-    ['bootstrap', '--output', path.join(folder, 'cdk.out')],
-    emulator.environment,
-  );
-  expect(bootstrapped.code, bootstrapped.output).toBe(0);
-  await deploy(folder, emulator, ['--all'], []);
+  const config = { judge: slots, lanes };
+  writeFileSync(path.join(folder, 'lanes.json'), JSON.stringify(config));
+  const assembly = await assemblyOf(config);
+  for (const command of [['bootstrap'], ['deploy', '--all', ...withoutApproval]]) {
+    const ended = await cdk([...command, '--app', assembly], emulator.environment);
+    expect(ended.code, ended.output.slice(-4000)).toBe(0);
+  }
   return emulator;
 };
 
 /** Deploys the schedules of a deployed example anew; nothing else changes. */
-export const deploySchedules = (
-  folder: string,
-  emulator: AwsEmulator,
-  schedules: readonly Schedule[],
-): Promise<void> => deploy(folder, emulator, ['Schedule', '--exclusively'], schedules);
-
-const deploy = async (
+export const deploySchedules = async (
   folder: string,
   { environment }: AwsEmulator,
-  stacks: readonly string[],
   schedules: readonly Schedule[],
 ): Promise<void> => {
-  const schedulesFile = path.join(folder, 'schedules.json');
-  writeFileSync(schedulesFile, JSON.stringify(schedules));
-  const context = [`lanes=${path.join(folder, 'lanes.json')}`, `schedules=${schedulesFile}`];
-  const deployed = await cdk(
-    [
-      'deploy',
-      ...stacks,
-      '--require-approval',
-      'never',
-      ...context.flatMap((pair) => ['--context', pair]),
-      '--output',
-      path.join(folder, 'cdk.out'),
-    ],
+  const inFolder = (file: string) => path.join(folder, file);
+  writeFileSync(inFolder('schedules.json'), JSON.stringify(schedules));
+  const context = ['lanes', 'schedules'].flatMap((key) => ['--context', `${key}=${inFolder(`${key}.json`)}`]);
+  const ended = await cdk(
+    ['deploy', 'Schedule', '--exclusively', ...withoutApproval, ...context, '--output', inFolder('cdk.out')],
     environment,
   );
-  expect(deployed.code, deployed.output.slice(-4000)).toBe(0);
+  expect(ended.code, ended.output.slice(-4000)).toBe(0);
 };
 
 /** The example's models and judge on a port of their own. */

@@ -46,4 +46,4 @@ it('a judge that works in batches comes to the same on AWS as on one machine', a
   // Each home: a batch of all, and one of the chunk that it has left out.
   expect(sizes).toEqual([chunks, 1, chunks, 1]);
   expect(server.calls).toEqual([]);
-}, 400_000);
+});

@@ -47,5 +47,5 @@ describe('clips in another form on AWS', () => {
     expect(mock.stats().requestsByFingerprint).toEqual(asked);
     expect(resultFiles(path.join(folder, 'aws'))).toEqual(resultFiles(path.join(folder, 'embedded')));
     expect(existsSync(path.join(folder, 'embedded', 'derived'))).toBe(true);
-  }, 400_000);
+  });
 });

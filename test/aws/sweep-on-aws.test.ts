@@ -37,5 +37,5 @@ describe('the example sweep on AWS', () => {
     expect(again.code).toBe(0);
     expect(mock.stats().requests).toBe(0);
     expect(resultFiles(path.join(folder, 'again'))).toEqual(resultFiles(path.join(folder, 'aws')));
-  }, 400_000);
+  });
 });

@@ -973,7 +973,7 @@ describe('lanes', () => {
     const sweep = await sweepUnderTest({
       roots: 70,
       // Long enough that now and then none of them is on its way.
-      models: { lane: { reply: { text: 'A' }, latencyMs: 2000 }, judge },
+      models: { lane: { reply: { text: 'A' }, latencyMs: 3000 }, judge },
       lanes: [{ id: 'lane', maxInFlight: 300 }],
       judge: {},
     });

@@ -9,6 +9,8 @@ import { resultFiles } from '../support/result-files.ts';
 
 const kills = 30;
 const callsInFlight = 3;
+/** A start that is in no hurry: kills are to come at every point of it. */
+const compilesAnew = { NODE_DISABLE_COMPILE_CACHE: '1' };
 const judgeCallsInFlight = 2;
 
 const sweepAgainst = (folder: string, baseUrl: string): string =>
@@ -67,7 +69,7 @@ describe('a sweep that is killed again and again', () => {
     let done = 0;
     let finished = 0;
     while (done < kills) {
-      const command = startCommand(['run', sweep, '--out', killed]);
+      const command = startCommand(['run', sweep, '--out', killed], { env: compilesAnew });
       const timer = setTimeout(() => command.kill('SIGKILL'), 350 + random.next() * 900);
       const { signal, code, stderr } = await command.ended;
       clearTimeout(timer);

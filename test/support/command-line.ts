@@ -8,6 +8,8 @@ import { stringify } from 'yaml';
 export const projectRoot = path.join(import.meta.dirname, '..', '..');
 export const referenceRelease = path.join(projectRoot, '..', 'shared', 'reference', 'return-release');
 export const main = path.join(projectRoot, 'cli', 'main.ts');
+/** Compiling is half of what starting a command costs, and there are hundreds of them. */
+const compileCache = path.join(projectRoot, 'node_modules', '.cache', 'turnsweep-tests');
 
 export interface CommandResult {
   code: number | null;
@@ -31,7 +33,7 @@ export const startCommand = (
 ): RunningCommand => {
   const child = spawn(process.execPath, [main, ...args], {
     cwd: options.cwd ?? projectRoot,
-    env: { ...process.env, NO_COLOR: '1', ...options.env },
+    env: { ...process.env, NO_COLOR: '1', NODE_COMPILE_CACHE: compileCache, ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
     uid: options.uid,
     gid: options.gid,

@@ -7,6 +7,7 @@ import { startMockProvider } from '../../mock/server.ts';
 import type { ExcludedItem } from '../../shared/benchmarks/return/aggregate.ts';
 import type { ScoredRecord } from '../../shared/benchmarks/return/scored-record.ts';
 import type { AttemptLog, FailureRecord, RequestRecord, ViewRow } from '../../shared/contracts/records.ts';
+import { callsOut } from '../../shared/domain/reply-source.ts';
 import { startCommand, sweepFile, temporaryFolder, turnsweep } from './command-line.ts';
 import { documentsIn } from './packed-records.ts';
 import { releaseOnDisk } from './release-on-disk.ts';
@@ -85,7 +86,7 @@ export const sweepUnderTest = async (options: {
         models: options.lanes.map((lane) => ({
           ...modalitiesAndFamily,
           model: lane.id,
-          ...(lane.provider !== 'recorded' && { provider: 'openai-compatible', baseUrl: mock.url }),
+          ...(callsOut(String(lane.provider)) && { provider: 'openai-compatible', baseUrl: mock.url }),
           maxTokens: 64,
           maxInFlight: 3,
           backoff: noBackoff,
