@@ -1,10 +1,5 @@
 import { benchmarkKinds, benchmarkOf } from '../shared/benchmarks/registry.ts';
-import {
-  benchmarkKinds as allKinds,
-  providers as allProviders,
-  type SweepFile,
-  sweepFile,
-} from '../shared/contracts/sweep-file.ts';
+import { providers as allProviders, type SweepFile, sweepFile } from '../shared/contracts/sweep-file.ts';
 import { priceGaps } from '../shared/domain/cost.ts';
 import { didYouMean } from '../shared/domain/did-you-mean.ts';
 import { replyKeyOf, uncalledProviders } from '../shared/domain/reply-source.ts';
@@ -61,7 +56,11 @@ export const checkSweepRules = (value: unknown): RuleFault[] => {
   const models: unknown[] = Array.isArray(sweep.models) ? sweep.models : [];
 
   const { kind } = benchmark;
-  const kindFault = nameFault(kind, { what: 'benchmark', ofFormat: allKinds, ofThisVersion: benchmarkKinds });
+  const kindFault = nameFault(kind, {
+    what: 'benchmark',
+    ofFormat: benchmarkKinds,
+    ofThisVersion: benchmarkKinds,
+  });
   if (kindFault !== null) fault(['benchmark', 'kind'], kindFault);
   else if (typeof kind === 'string' && Array.isArray(sweep.interfaces)) {
     const known = benchmarkOf(kind).interfaces;

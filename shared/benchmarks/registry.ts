@@ -1,8 +1,9 @@
 import { errorNames, TurnsweepError } from '../errors.ts';
 import type { Benchmark } from './benchmark.ts';
 import { returnBenchmark } from './return/benchmark.ts';
+import { voxmemBenchmark } from './voxmem/benchmark.ts';
 
-const benchmarks: readonly Benchmark[] = [returnBenchmark as Benchmark];
+const benchmarks: readonly Benchmark[] = [returnBenchmark as Benchmark, voxmemBenchmark as Benchmark];
 
 /** Kinds that this version can run. */
 export const benchmarkKinds: readonly string[] = benchmarks.map((benchmark) => benchmark.kind);

@@ -142,7 +142,7 @@ describe.concurrent('a sweep file with faults of content', () => {
   it('has every fault told with its line', async () => {
     const folder = workplace(`name: a/b
 benchmark:
-  kind: voxmem
+  kind: voxmm
   release: release
   verifyMedia: false
   manifst: x
@@ -184,7 +184,7 @@ seed: 1.5
       ['validate', 'sweep.yaml'],
       [
         'sweep.yaml:1: name: must be usable as the name of a folder: no slashes, no control characters, not "a/b"',
-        'sweep.yaml:3: benchmark.kind: benchmark "voxmem" is not in this version; use return',
+        'sweep.yaml:3: benchmark.kind: unknown benchmark "voxmm"; use one of return, voxmem (did you mean "voxmem"?)',
         'sweep.yaml:5: benchmark.verifyMedia: false is for models that nobody calls, and calls are made for models[0], models[3]; set it to true',
         'sweep.yaml:6: benchmark: unknown key "manifst" (did you mean "manifest"?)',
         'sweep.yaml:8: unknown key "budgett" (did you mean "budget"?)',

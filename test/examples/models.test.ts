@@ -189,7 +189,7 @@ describe('lanes of the VoxMem paper', () => {
   it('break no rule of a sweep file', () => {
     const sweep = catalogue('voxmem.yaml');
 
-    expect(checkSweepRules({ ...sweep, benchmark: { ...sweep.benchmark, kind: 'return' } })).toEqual([]);
+    expect(checkSweepRules(sweep)).toEqual([]);
   });
 });
 
