@@ -8,5 +8,6 @@ export default defineConfig({
     maxWorkers: '100%',
     // Machines are shared: a time-out tells a hang, not slowness.
     testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 });

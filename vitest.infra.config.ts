@@ -2,5 +2,5 @@ import { defineConfig } from 'vitest/config';
 
 /** What is deployed, looked at in the synthesized templates. Needs no account and no network. */
 export default defineConfig({
-  test: { include: ['test/infra/**/*.test.ts'], testTimeout: 60_000, hookTimeout: 60_000 },
+  test: { include: ['test/infra/**/*.test.ts'], testTimeout: 120_000, hookTimeout: 120_000 },
 });

@@ -1,9 +1,9 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { providerNames } from '../mock/dialects/dialect.ts';
 import project from '../package.json' with { type: 'json' };
 import { releaseFormats } from '../shared/benchmarks/registry.ts';
 import { cancel, download, pause, redrive, resume } from './commands/aws-operations.ts';
-import { demo } from './commands/demo.ts';
+import { demo, demoNames } from './commands/demo.ts';
 import { exportRun } from './commands/export.ts';
 import { judge, report, score } from './commands/later-phases.ts';
 import { mock } from './commands/mock.ts';
@@ -124,7 +124,8 @@ export const buildProgram = (): Command => {
     .addOption(new Option('--provider <name>', 'provider whose dialect it speaks').choices(providerNames))
     .option('--time-scale <x>', 'real seconds for one second that it waits (default: 1)', positiveNumber)
     .action(ends(mock));
-  command('demo', 'sweep the example benchmark over HTTP against simulated models')
+  command('demo', 'sweep an example benchmark over HTTP against simulated models')
+    .addArgument(new Argument('[benchmark]', 'which one').choices(demoNames).default(demoNames[0]))
     .option('--out <dir>', 'output folder (default: a new folder under runs/)')
     .action(ends(demo));
   return program;

@@ -124,14 +124,18 @@ export const openRunFolder = (
         : [{ prefix: 'derived/', directory: options.derivedDirectory }]),
     ],
     aliases: options.media,
-    packs: [keys.lane.requests(run, '*')],
+    // A folder that runs share is written by several processes, which a pack does not bear.
+    packs: [
+      keys.lane.requests(run, '*'),
+      ...(options.reviewsDirectory === undefined ? [keys.reviews.judge('*')] : []),
+    ],
   });
 
 /** A text with keys of a run, naming the files instead in which people find them. */
 export const withFilesForKeys = (text: string, run: string, directory: string): string =>
   text
     .replaceAll(keys.run.root(run), path.join(directory, path.sep))
-    .replaceAll(/([^\s(]*\/requests)\/([0-9a-f]{32}\.json)/g, (file, folder, name) =>
+    .replaceAll(/([^\s(]*\/(?:requests|reviews\/[^\s/]+))\/([0-9a-f]{32,64}\.json)/g, (file, folder, name) =>
       existsSync(file) ? file : `${folder}.pack, the line of ${name}`,
     );
 

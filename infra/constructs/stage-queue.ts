@@ -32,7 +32,8 @@ export const createStageQueue = (
       ...shared,
       queueName: deployedName(deployment, queueResourceName(queue)),
       visibilityTimeout: Duration.seconds(visibilityPerTimeout * workSeconds),
-      deadLetterQueue: { queue: deadLetters, maxReceiveCount },
+      // One more than a stage may use: a handler that was killed at its last leaves nobody waiting.
+      deadLetterQueue: { queue: deadLetters, maxReceiveCount: maxReceiveCount + 1 },
     }),
   };
 };

@@ -48,7 +48,7 @@ const leaseOf = (token: string): string =>
  * after the answer is dropped, and so is one whose execution was stopped meanwhile: nobody waits for its
  * answer, so it must not cost a call. An exception leaves the message to be redelivered (crash recovery only:
  * expected failures are outcomes); at the last receive the token is failed with `MessagePoisoned`, so
- * that the workflow goes on while the message goes to the dead letters.
+ * that the workflow goes on while the message goes to the dead letters. A delivery beyond the last does nothing else.
  */
 export const createQueueStage =
   <Message extends { taskToken: string }>(options: QueueStageOptions<Message>) =>
@@ -70,6 +70,13 @@ const handleRecord = async <Message extends { taskToken: string }>(
   if (token === null) {
     // Without a token nobody waits for an answer: the dead-letter queue is where people look.
     options.onError(new Error('message without a task token'), context(options.stage, record, receiveCount));
+    return false;
+  }
+  if (receiveCount > options.maxReceiveCount) {
+    // Its last delivery was killed before it could say so: whatever lease that has left, nobody works on it.
+    const cause = 'its handler was killed at the last receive';
+    options.onError(new Error(cause), context(options.stage, record, receiveCount));
+    await workflow.fail(token, errorNames.messagePoisoned, cause);
     return false;
   }
   const lease = leaseOf(token);

@@ -13,6 +13,10 @@ export const exampleSweep = path.join(example, 'sweep.yaml');
 /** Lanes of the example's sweep file. */
 export const exampleLanes = ['persona-attentive', 'persona-current-clip', 'persona-forgetful'];
 
+export const spokenExample = path.join(projectRoot, 'examples', 'small-voxmem');
+/** Lanes of the sweep file of the spoken example. */
+export const spokenLanes = ['persona-listener', 'persona-wordbound', 'always-abstains'];
+
 const cdk = (args: readonly string[], environment: Readonly<Record<string, string>>) =>
   new Promise<{ code: number | null; output: string }>((resolve, reject) => {
     const command = path.join(projectRoot, 'node_modules', '.bin', 'cdk');
@@ -65,14 +69,19 @@ type AtEnd = (stop: () => Promise<void>) => void;
  */
 export const deployExample = async (
   folder: string,
-  options: { atEnd?: AtEnd; gpuLane?: { id: string; port: number }; emulator?: AwsEmulatorOptions } = {},
+  options: {
+    atEnd?: AtEnd;
+    gpuLane?: { id: string; port: number };
+    moreLanes?: readonly string[];
+    emulator?: AwsEmulatorOptions;
+  } = {},
 ) => {
-  const { atEnd = onTestFinished, gpuLane } = options;
+  const { atEnd = onTestFinished, gpuLane, moreLanes = [] } = options;
   const emulator = await startAwsEmulator(options.emulator);
   atEnd(() => emulator.stop());
   const slots = { maxInFlight: 4, timeoutSeconds: 60 };
   const server = { engine: 'vllm', model: 'a/model', imageTag: 'test-1', port: gpuLane?.port };
-  const lanes = exampleLanes.map((id) =>
+  const lanes = [...exampleLanes, ...moreLanes].map((id) =>
     id === gpuLane?.id
       ? { id, kind: 'gpu', ...slots, gpuMemory: '24GB', server }
       : { id, kind: 'hosted', ...slots },
@@ -104,8 +113,8 @@ export const deploySchedules = async (
 };
 
 /** The example's models and judge on a port of their own. */
-export const startExampleProvider = async () => {
-  const mock = await startMockProvider({ scenario: path.join(example, 'scenario.json') });
+export const startExampleProvider = async (of = example) => {
+  const mock = await startMockProvider({ scenario: path.join(of, 'scenario.json') });
   onTestFinished(() => mock.close());
   return mock;
 };

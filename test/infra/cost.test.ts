@@ -112,7 +112,7 @@ describe('what the cost supposes of the generating stage', () => {
       [
         keys.run.group(run, 'g'),
         JSON.stringify({
-          v: 1,
+          v: 2,
           groupId: 'g',
           views: [
             {

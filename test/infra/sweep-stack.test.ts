@@ -38,7 +38,7 @@ describe('queues', () => {
     for (const name of [...config.lanes.map((lane: { id: string }) => `lane-${lane.id}`), 'judge']) {
       const [deadId] = queue(`${name}--dead`);
       expect(asText(queue(name)[1].Properties.RedrivePolicy.deadLetterTargetArn)).toBe(`<${deadId}.Arn>`);
-      expect(queue(name)[1].Properties.RedrivePolicy.maxReceiveCount).toBe(4);
+      expect(queue(name)[1].Properties.RedrivePolicy.maxReceiveCount).toBe(5);
     }
   });
 

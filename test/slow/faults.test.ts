@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import type { ScenarioInput } from '../../mock/scenario.ts';
 import { packLine } from '../../shared/adapters/local/pack-line.ts';
-import { packLines } from '../support/packed-records.ts';
+import { packLines, reviewsIn } from '../support/packed-records.ts';
 import { filesBelow, resultFiles } from '../support/result-files.ts';
 import {
   historiesSent,
@@ -651,7 +651,7 @@ describe('judging', () => {
       replies: scripted,
     });
     expect((await sweep.run()).code).toBe(0);
-    const before = filesBelow(path.join(sweep.out, 'reviews'));
+    const before = reviewsIn(sweep.out);
     expect(Object.keys(before)).toHaveLength(2);
     const evaluated = sweep.mock.stats().byModel.lane;
 
@@ -659,7 +659,7 @@ describe('judging', () => {
     const ended = await sweep.run();
 
     expectEnd(ended, 0);
-    const after = filesBelow(path.join(sweep.out, 'reviews'));
+    const after = reviewsIn(sweep.out);
     expect(after).toMatchObject(before);
     expect(Object.keys(after)).toHaveLength(4);
     expect(sweep.mock.stats().byModel).toMatchObject({ lane: evaluated, judge: { requests: 1 } });
@@ -676,15 +676,18 @@ describe('judging', () => {
       replies: scripted,
     });
     expect((await sweep.run()).code).toBe(0);
-    const reviews = path.join(sweep.out, 'reviews');
-    const [lost, kept] = Object.keys(filesBelow(reviews));
-    rmSync(path.join(reviews, lost!));
+    const before = reviewsIn(sweep.out);
+    expect(Object.keys(before)).toHaveLength(2);
+    const pack = path.join(sweep.out, 'reviews', readdirSync(path.join(sweep.out, 'reviews'))[0]!);
+    const [, ...kept] = readFileSync(pack, 'utf8').split('\n');
+    writeFileSync(pack, kept.join('\n'));
+    expect(Object.keys(reviewsIn(sweep.out))).toHaveLength(1);
 
     const { code } = await sweep.judge();
     const again = await sweep.judge();
 
     expect([code, again.code]).toEqual([0, 0]);
-    expect(Object.keys(filesBelow(reviews)).sort()).toEqual([lost, kept].sort());
+    expect(reviewsIn(sweep.out)).toEqual(before);
     const chunks = sweep.bodies.filter(({ model }) => model === 'judge').map((body) => shown(body).length);
     expect(chunks).toEqual([2, 1]);
   });
@@ -879,6 +882,32 @@ describe('a damaged file in the run folder', () => {
     },
   );
 
+  it('a verdict ends the run with file and key', async () => {
+    const sweep = await sweepUnderTest({
+      tasks: ['short-preserve'],
+      models: { lane: { reply: scriptedReply }, judge },
+      lanes: [{ id: 'lane' }],
+      judge: {},
+      replies: scripted,
+    });
+    expect((await sweep.run()).code).toBe(0);
+    const name = readdirSync(path.join(sweep.out, 'reviews'))[0]!;
+    const pack = path.join(sweep.out, 'reviews', name);
+    const left = readFileSync(pack, 'utf8');
+    const damaged = left.replace('"verdict":"', '"verdict":"in');
+    writeFileSync(pack, damaged);
+    const asked = sweep.mock.stats().requests;
+
+    const { code, stderr } = await sweep.run();
+
+    expect(damaged).not.toBe(left);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(oneLine);
+    expect(stderr).toContain(`reviews/${name}:1`);
+    expect(readFileSync(pack, 'utf8')).toBe(damaged);
+    expect(sweep.mock.stats().requests).toBe(asked);
+  });
+
   it('the plan of a group ends the run with its name and the way to plan anew', async () => {
     const { sweep, changeLine } = await finishedSweep();
     const group = firstFile(path.join(sweep.out, 'plan', 'groups'));
@@ -900,7 +929,6 @@ describe('a damaged file in the run folder', () => {
   });
 
   it.each([
-    ['a verdict', 'reviews/'],
     ['a failure', 'lanes/lane/failures/'],
     ['the attempts at an open request', 'lanes/lane/attempts/'],
     ['the views of a lane', 'plan/lane/views.jsonl'],
@@ -985,8 +1013,8 @@ describe('lanes', () => {
     expectEnd(ended, 0);
     const { byModel, connections } = sweep.mock.stats();
     expect(byModel.lane).toMatchObject({ peakInFlight: 300, requests: 70 * 47, replies: 70 * 47 });
-    // Two more at most for the judge.
-    expect(connections).toBeLessThanOrEqual(302);
+    // Two more for the judge; one that idles for longer than its server waits is made anew.
+    expect(connections).toBeLessThanOrEqual(310);
   });
 
   it('are shown their own channels only; a recorded lane beside them is asked nothing', async () => {

@@ -4,6 +4,7 @@ import { describe, expect, it, vi } from 'vitest';
 import type { JudgeBatch } from '../../shared/contracts/judge-batch.ts';
 import { startBatchServer } from '../support/batch-server.ts';
 import { startCommand, sweepFile, temporaryFolder, turnsweep } from '../support/command-line.ts';
+import { reviewsIn } from '../support/packed-records.ts';
 import { filesBelow, resultFiles } from '../support/result-files.ts';
 import { type SweepUnderTest, sweepUnderTest } from '../support/sweep-under-test.ts';
 
@@ -72,9 +73,7 @@ describe('a judge that works in batches', () => {
     expect(inBatches.server.calls).toEqual([]);
     expect(inBatches.server.batches.map(({ lines }) => lines.length)).toEqual([chunks]);
     expect(conclusions(inBatches.sweep)).toEqual(conclusions(byCalls.sweep));
-    expect(filesBelow(path.join(inBatches.sweep.out, 'reviews'))).toEqual(
-      filesBelow(path.join(byCalls.sweep.out, 'reviews')),
-    );
+    expect(reviewsIn(inBatches.sweep.out)).toEqual(reviewsIn(byCalls.sweep.out));
     expect(byCalls.judgeCosts()).toMatchObject({
       calls: String(chunks),
       usd: String((chunks * callUsd * 1e6) / 1e6),

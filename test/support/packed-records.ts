@@ -22,6 +22,21 @@ export const documentsIn = <Document>(folder: string): Document[] => {
   return documents.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, document]) => document as Document);
 };
 
+/** Reviews of a run by judge and item. */
+export const reviewsIn = (out: string): Record<string, unknown> => {
+  const folder = path.join(out, 'reviews');
+  return Object.fromEntries(
+    readdirSync(folder)
+      .filter((name) => name.endsWith('.pack'))
+      .flatMap((name) =>
+        [...packLines(path.join(folder, name))].map(([key, { value }]) => [
+          `${name.slice(0, -'.pack'.length)}/${key}`,
+          value,
+        ]),
+      ),
+  );
+};
+
 /** Names of the request records of a lane. */
 export const recordNames = (out: string, lane: string): string[] =>
   [...packLines(path.join(out, 'lanes', lane, 'requests.pack')).keys()].sort();

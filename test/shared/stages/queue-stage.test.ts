@@ -36,6 +36,22 @@ const stageUnderTest = (core: () => Promise<unknown>, { isWaitedFor = true } = {
 };
 
 describe('a queue stage', () => {
+  it('fails the token at a receive beyond the last, without any work', async () => {
+    let works = 0;
+    const { stage, answers, errors } = stageUnderTest(async () => {
+      works += 1;
+    });
+
+    const response = await stage(record(4));
+
+    expect(works).toBe(0);
+    expect(answers).toEqual([
+      ['fail', 'token-1', 'MessagePoisoned', 'its handler was killed at the last receive'],
+    ]);
+    expect(errors).toHaveLength(1);
+    expect(response.batchItemFailures).toHaveLength(1);
+  });
+
   it('works once, however the deliveries of a message overlap', async () => {
     let works = 0;
     const started = Promise.withResolvers<void>();
