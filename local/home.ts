@@ -124,9 +124,11 @@ export const openRunFolder = (
         : [{ prefix: 'derived/', directory: options.derivedDirectory }]),
     ],
     aliases: options.media,
-    // A folder that runs share is written by several processes, which a pack does not bear.
     packs: [
       keys.lane.requests(run, '*'),
+      keys.judging.chunkFiles(run),
+      keys.judging.attempts(run),
+      // A folder that runs share is written by several processes, which a pack does not bear.
       ...(options.reviewsDirectory === undefined ? [keys.reviews.judge('*')] : []),
     ],
   });
@@ -135,8 +137,9 @@ export const openRunFolder = (
 export const withFilesForKeys = (text: string, run: string, directory: string): string =>
   text
     .replaceAll(keys.run.root(run), path.join(directory, path.sep))
-    .replaceAll(/([^\s(]*\/(?:requests|reviews\/[^\s/]+))\/([0-9a-f]{32,64}\.json)/g, (file, folder, name) =>
-      existsSync(file) ? file : `${folder}.pack, the line of ${name}`,
+    .replaceAll(
+      /([^\s(]*\/(?:requests|chunks|attempts|reviews\/[^\s/]+))\/([0-9a-f-]{8,64}\.json)/g,
+      (file, folder, name) => (existsSync(file) ? file : `${folder}.pack, the line of ${name}`),
     );
 
 /** Keys of clips that stay where the release has them. */

@@ -60,6 +60,7 @@ export const keys = {
   },
   judging: {
     chunks: (run: string) => `runs/${run}/judging/chunks.jsonl`,
+    chunkFiles: (run: string) => `runs/${run}/judging/chunks/`,
     chunk: (run: string, chunk: string) => `runs/${run}/judging/chunks/${chunk}.json`,
     /** Which items go together: fixed once for a set of items, see plan-judging. */
     cut: (run: string, generation: string) => `runs/${run}/judging/cut/${generation}.json`,
