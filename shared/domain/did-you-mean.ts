@@ -14,7 +14,7 @@ const distance = (a: string, b: string): number => {
 /** The known word that was most likely meant, or null where none is near. */
 export const didYouMean = (word: string, known: readonly string[]): string | null => {
   let best: string | null = null;
-  let bestDistance = Math.max(2, Math.floor(word.length / 3)) + 1;
+  let bestDistance = Math.max(1, Math.floor(word.length / 3)) + 1;
   for (const candidate of known) {
     const steps = distance(word.toLowerCase(), candidate.toLowerCase());
     if (steps < bestDistance) [best, bestDistance] = [candidate, steps];

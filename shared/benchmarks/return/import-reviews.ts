@@ -1,6 +1,6 @@
 import type { Problem } from '../../errors.ts';
+import { createProblemLog, type ReadLimits, readRows, type TextFile } from '../read-rows.ts';
 import type { JudgeVerdict } from './judge-reply.ts';
-import { createProblemLog, type ReadLimits, readRows, type TextFile } from './read-rows.ts';
 import { type ReviewCacheRow, reviewCacheRowSchema } from './release-format.ts';
 
 export interface ImportedVerdict extends JudgeVerdict {

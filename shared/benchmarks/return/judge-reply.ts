@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { findJson, type JsonObject, type JsonValue } from '../json-in-prose.ts';
-import { quoted } from './read-rows.ts';
+import { quoted } from '../read-rows.ts';
 import { type Verdict, verdicts } from './release-format.ts';
 
 export interface JudgeVerdict {

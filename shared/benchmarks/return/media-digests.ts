@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Problem } from '../../errors.ts';
-import { createProblemLog, quoted, readDocument } from './read-rows.ts';
+import { createProblemLog, quoted, readDocument } from '../read-rows.ts';
 import { mediaPathSchema } from './release-format.ts';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/i, 'is not a SHA-256 in hexadecimal');

@@ -1,16 +1,16 @@
 import type { Problem } from '../../errors.ts';
-import { boundRequestIds, dependenciesFirst } from './bindings.ts';
-import { laneTasks } from './plan.ts';
+import type { Lines } from '../benchmark.ts';
 import {
   createProblemLog,
-  type Lines,
   type ProblemLog,
   quoted,
   type ReadLimits,
   readDocument,
   readRows,
   type TextFile,
-} from './read-rows.ts';
+} from '../read-rows.ts';
+import { boundRequestIds, dependenciesFirst } from './bindings.ts';
+import { laneTasks } from './plan.ts';
 import {
   type AnswerRow,
   answerRowSchema,

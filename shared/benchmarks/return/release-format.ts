@@ -185,14 +185,3 @@ export const reviewCacheRowSchema = z.looseObject({
   judge_model: z.string().nullish(),
 });
 export type ReviewCacheRow = z.infer<typeof reviewCacheRowSchema>;
-
-/** Every key of the strict rows, for "did you mean". */
-export const releaseKeys: readonly string[] = [
-  ...Object.keys(taskRowSchema.shape),
-  ...interfaces,
-  ...Object.keys(taskViewSchema.shape),
-  ...Object.keys(inputRowSchema.shape),
-  ...Object.keys(answerRowSchema.shape),
-  ...['role', 'content', 'content_binding', 'kind', 'type', 'text', 'audio', 'video'],
-  ...Object.keys(reviewCacheRowSchema.shape.judgment.shape),
-];

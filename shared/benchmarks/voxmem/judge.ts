@@ -3,9 +3,9 @@ import type { Problem } from '../../errors.ts';
 import { canonicalJson, sha256 } from '../../naming.ts';
 import type { JudgeProtocol, Lines, Prompts } from '../benchmark.ts';
 import { findJson, type JsonValue } from '../json-in-prose.ts';
+import { createProblemLog, quoted, readRows } from '../read-rows.ts';
 import type { AnswerRow } from './format.ts';
 import { promptText, rubrics } from './prompts.ts';
-import { createProblemLog, quoted, readRows } from './read-rows.ts';
 
 const key = z.string().regex(/^[0-9a-f]{64}$/, 'is not a SHA-256 in hexadecimal');
 

@@ -2,6 +2,14 @@ import { z } from 'zod';
 import type { Problem } from '../../errors.ts';
 import { canonicalJson } from '../../naming.ts';
 import {
+  createProblemLog,
+  type ProblemLog,
+  quoted,
+  readDocument,
+  readRows,
+  type TextFile,
+} from '../read-rows.ts';
+import {
   type AnswerRow,
   answerRow,
   type ContextLength,
@@ -15,14 +23,6 @@ import {
   type TranscriptRow,
   transcriptRow,
 } from './format.ts';
-import {
-  createProblemLog,
-  type ProblemLog,
-  quoted,
-  readDocument,
-  readRows,
-  type TextFile,
-} from './read-rows.ts';
 
 export interface ReleaseTexts {
   items: TextFile;
@@ -88,10 +88,12 @@ async function readTable<Key extends Id, T extends Record<Key, string>>(
     table.rows.set(id, row);
     table.lines.set(id, line);
   };
-  await readRows(source, schema, log, onRow, (value) => {
-    if (typeof value === 'object' && value !== null && Object.hasOwn(value, idKey)) {
-      table.refusedIds.add((value as Record<string, unknown>)[idKey]);
-    }
+  await readRows(source, schema, log, onRow, {
+    onRefused(value) {
+      if (typeof value === 'object' && value !== null && Object.hasOwn(value, idKey)) {
+        table.refusedIds.add((value as Record<string, unknown>)[idKey]);
+      }
+    },
   });
   return table;
 }

@@ -170,7 +170,7 @@ describe('readRelease', () => {
 
     const problems = await problemsOf(rows);
 
-    expect(problems).toEqual([`${files.sessions}:2 unknown key "text" in "turns[0]"`]);
+    expect(problems).toEqual([`${files.sessions}:2 unknown key "text" in turns[0]`]);
   });
 
   it.each(['../../etc/passwd', '/etc/passwd', 'media/../x.wav', 'media/short.wav', '__proto__'])(
@@ -281,7 +281,7 @@ describe('selectItems', () => {
     [
       'an empty manifest',
       { manifest: manifest() },
-      ['item_ids […]: is empty; a manifest names at least one item'],
+      ['item_ids []: is empty; a manifest names at least one item'],
     ],
     ['a limit below 1', { limit: 0 }, ['0 is not a whole number above 0']],
     [

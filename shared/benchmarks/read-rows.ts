@@ -1,8 +1,7 @@
 import type { z } from 'zod';
-import type { Problem } from '../../errors.ts';
-import { releaseKeys } from './release-format.ts';
-
-export type Lines = Iterable<string> | AsyncIterable<string>;
+import { didYouMean } from '../domain/did-you-mean.ts';
+import type { Problem } from '../errors.ts';
+import type { Lines } from './benchmark.ts';
 
 /** A JSONL text that arrives line by line, with the name it has in messages. */
 export interface TextFile {
@@ -74,28 +73,24 @@ export function quoted(value: unknown): string {
     .replaceAll(unprintable, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`);
 }
 
-function editDistance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let row = 1; row <= a.length; row += 1) {
-    const current = [row];
-    for (let column = 1; column <= b.length; column += 1) {
-      const substitution = previous[column - 1]! + (a[row - 1] === b[column - 1] ? 0 : 1);
-      current.push(Math.min(substitution, previous[column]! + 1, current[column - 1]! + 1));
-    }
-    previous = current;
-  }
-  return previous[b.length]!;
-}
+/** Names of members at any depth of what a schema takes. */
+const keysOf = (schema: unknown): string[] => {
+  const def = (schema as { _zod?: { def: Record<string, unknown> } } | undefined)?._zod?.def;
+  if (def === undefined) return [];
+  const shape = (def.shape ?? {}) as Record<string, unknown>;
+  const inner = [
+    ...Object.values(shape),
+    ...((def.options as unknown[] | undefined) ?? []),
+    ...['innerType', 'element', 'valueType'].map((part) => def[part]),
+  ];
+  return [...Object.keys(shape), ...inner.flatMap(keysOf)];
+};
 
-function didYouMean(key: string): string {
-  if (key.length > 64 || releaseKeys.includes(key)) return '';
-  const nearest = releaseKeys
-    .map((known) => ({ known, distance: editDistance(key.toLowerCase(), known) }))
-    .reduce((best, candidate) => (candidate.distance < best.distance ? candidate : best));
-  return nearest.distance <= Math.max(1, Math.floor(key.length / 3))
-    ? `; did you mean ${quoted(nearest.known)}?`
-    : '';
-}
+const suggestion = (key: string, schema: z.ZodType): string => {
+  const known = [...new Set(keysOf(schema))];
+  const meant = key.length > 64 || known.includes(key) ? null : didYouMean(key, known);
+  return meant === null ? '' : `; did you mean ${quoted(meant)}?`;
+};
 
 const pathText = (path: readonly PropertyKey[]): string =>
   path.reduce<string>((text, key) => {
@@ -113,12 +108,12 @@ const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown =>
   );
 
 /** What is wrong with a value that a schema refused, one message a fault. */
-export function describeIssues(error: z.ZodError, value: unknown): string[] {
+function describeIssues(error: z.ZodError, value: unknown, schema: z.ZodType): string[] {
   return error.issues.flatMap((issue) => {
     const place = pathText(issue.path);
     if (issue.code === 'unrecognized_keys') {
       const inside = place === '' ? '' : ` in ${place}`;
-      return issue.keys.map((key) => `unknown key ${quoted(key)}${inside}${didYouMean(key)}`);
+      return issue.keys.map((key) => `unknown key ${quoted(key)}${inside}${suggestion(key, schema)}`);
     }
     if (place === '') return [issue.message];
     const given = valueAt(value, issue.path);
@@ -149,7 +144,7 @@ export function readDocument<T>(file: string, text: string, schema: z.ZodType<T>
   }
   const checked = schema.safeParse(parsed.value);
   if (checked.success) return checked.data;
-  for (const message of describeIssues(checked.error, parsed.value)) log.add(file, null, message);
+  for (const message of describeIssues(checked.error, parsed.value, schema)) log.add(file, null, message);
   return null;
 }
 
@@ -187,7 +182,8 @@ export async function readRows<T>(
       onRow(checked.data, line);
       continue;
     }
-    for (const message of describeIssues(checked.error, parsed.value)) log.add(source.file, line, message);
+    for (const message of describeIssues(checked.error, parsed.value, schema))
+      log.add(source.file, line, message);
     options.onRefused?.(parsed.value);
   }
 }
