@@ -7,7 +7,14 @@ export const groupRow = z.strictObject({
 });
 export type GroupRow = z.infer<typeof groupRow>;
 
-export const plannedView = z.strictObject({
+/** Views that an earlier version planned name their two scored requests by role. */
+const asPlannedNow = (view: unknown): unknown => {
+  if (typeof view !== 'object' || view === null || !('controlRequestId' in view)) return view;
+  const { controlRequestId, historyRequestId, ...others } = view as Record<string, unknown>;
+  return { ...others, targetRequestIds: [controlRequestId, historyRequestId] };
+};
+
+const viewOfNow = z.strictObject({
   viewId: z.string(),
   taskId: z.string(),
   interface: z.string(),
@@ -16,7 +23,8 @@ export const plannedView = z.strictObject({
   /** Every request that the view needs, dependencies before the requests bound to them. */
   requestIds: z.array(z.string()).min(1),
 });
-export type PlannedView = z.infer<typeof plannedView>;
+export type PlannedView = z.infer<typeof viewOfNow>;
+export const plannedView: z.ZodType<PlannedView> = z.preprocess(asPlannedNow, viewOfNow);
 
 const part = z.union([
   z.strictObject({ type: z.literal('text'), text: z.string() }),
@@ -37,7 +45,8 @@ export const plannedMessage = z.union([
 
 /** All that a worker needs to run a group's views: no gold, no options of the score. */
 export const groupPlan = z.strictObject({
-  v: z.literal(2),
+  /** 1: of an earlier version, with nothing but replies as assistant turns. */
+  v: z.literal([1, 2]),
   groupId: z.string(),
   views: z.array(plannedView),
   /** By id; a list, since an id may be `__proto__`, which no JSON object keeps. */

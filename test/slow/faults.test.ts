@@ -981,6 +981,19 @@ describe('a run folder of an earlier version', () => {
     rmSync(`${requests}.pack`);
     mkdirSync(requests);
     for (const [name, { value }] of kept) writeFileSync(path.join(requests, name), JSON.stringify(value));
+    // Plans of then named the two scored requests of a view by role.
+    const plan = path.join(sweep.out, 'plan');
+    const groups = readdirSync(path.join(plan, 'groups')).map((name) => path.join(plan, 'groups', name));
+    for (const file of [path.join(plan, 'lane', 'views.jsonl'), ...groups]) {
+      const then = readFileSync(file, 'utf8')
+        .replaceAll(
+          /"targetRequestIds":\[("[^"]*"),("[^"]*")\]/g,
+          '"controlRequestId":$1,"historyRequestId":$2',
+        )
+        .replace('{"v":2,', '{"v":1,');
+      expect(then).toContain('controlRequestId');
+      writeFileSync(file, then);
+    }
 
     const resumed = await sweep.run();
 
