@@ -58,7 +58,6 @@ export const checkSweepRules = (value: unknown): RuleFault[] => {
   const { kind } = benchmark;
   const kindFault = nameFault(kind, {
     what: 'benchmark',
-    ofFormat: benchmarkKinds,
     ofThisVersion: benchmarkKinds,
   });
   if (kindFault !== null) fault(['benchmark', 'kind'], kindFault);
@@ -198,9 +197,9 @@ const nameFault = (
   name: unknown,
   {
     what,
-    ofFormat,
     ofThisVersion,
-  }: { what: string; ofFormat: readonly string[]; ofThisVersion: readonly string[] },
+    ofFormat = ofThisVersion,
+  }: { what: string; ofFormat?: readonly string[]; ofThisVersion: readonly string[] },
 ): string | null => {
   if (typeof name !== 'string' || ofThisVersion.includes(name)) return null;
   const use = `use ${ofThisVersion.length > 1 ? 'one of ' : ''}${ofThisVersion.join(', ')}`;

@@ -8,6 +8,7 @@ import type {
   TaskRow,
 } from '../../shared/benchmarks/return/release-format.ts';
 import { mediaTurns } from '../../shared/benchmarks/return/release-format.ts';
+import { wavFile } from '../../test/support/wav.ts';
 import type { Composition, Horizon, Modality, Root, Side } from './composition.ts';
 import { rootsOf } from './composition.ts';
 import { pick } from './draw.ts';
@@ -316,21 +317,7 @@ const clipBytes = (clip: number, medium: 'wav' | 'mp4'): Buffer => {
     box.write('free', 4);
     return Buffer.concat([Buffer.from('\0\0\0\x18ftypisom\0\0\x02\0isomiso2', 'latin1'), box, label]);
   }
-  const samples = Buffer.concat([label, Buffer.alloc(52)]);
-  const header = Buffer.alloc(44);
-  header.write('RIFF', 0);
-  header.writeUInt32LE(36 + samples.length, 4);
-  header.write('WAVEfmt ', 8);
-  header.writeUInt32LE(16, 16);
-  header.writeUInt16LE(1, 20);
-  header.writeUInt16LE(1, 22);
-  header.writeUInt32LE(16_000, 24);
-  header.writeUInt32LE(32_000, 28);
-  header.writeUInt16LE(2, 32);
-  header.writeUInt16LE(16, 34);
-  header.write('data', 36);
-  header.writeUInt32LE(samples.length, 40);
-  return Buffer.concat([header, samples]);
+  return wavFile(Buffer.concat([label, Buffer.alloc(52)]));
 };
 
 /**

@@ -12,6 +12,7 @@ import type { MediaTool } from '../../shared/ports/media-tool.ts';
 import { scopes } from '../../shared/scopes.ts';
 import { collect } from '../support/collect.ts';
 import { temporaryFolder } from '../support/command-line.ts';
+import { wavFile } from '../support/wav.ts';
 
 const picture = (frames: number, seconds: number, rate: string) =>
   ({
@@ -144,26 +145,10 @@ describe('a clip', () => {
 });
 
 describe('sound', () => {
-  const wav = (samples: Buffer, samplesPerSecond = 16_000): Buffer => {
-    const head = Buffer.alloc(44);
-    head.write('RIFF', 0, 'latin1');
-    head.writeUInt32LE(36 + samples.length, 4);
-    head.write('WAVEfmt ', 8, 'latin1');
-    head.writeUInt32LE(16, 16);
-    head.writeUInt16LE(1, 20);
-    head.writeUInt16LE(1, 22);
-    head.writeUInt32LE(samplesPerSecond, 24);
-    head.writeUInt32LE(2 * samplesPerSecond, 28);
-    head.writeUInt16LE(2, 32);
-    head.writeUInt16LE(16, 34);
-    head.write('data', 36, 'latin1');
-    head.writeUInt32LE(samples.length, 40);
-    return Buffer.concat([head, samples]);
-  };
   const form: ClipForm = { kind: 'wav' };
 
   it('in its form by its own header is the same without a look by the tool', async () => {
-    const { prepare, record, seen } = await stage({ content: wav(Buffer.from([1, 2, 3, 4])) });
+    const { prepare, record, seen } = await stage({ content: wavFile(Buffer.from([1, 2, 3, 4])) });
 
     expect(await prepare(form)).toEqual({ status: 'same' });
     expect(await prepare(form)).toEqual({ status: 'kept' });
@@ -188,7 +173,7 @@ describe('sound', () => {
     };
     const made = { ...found, sampleRate: 16_000 };
     const { prepare, seen } = await stage({
-      content: wav(Buffer.from([1, 2, 3, 4]), 24_000),
+      content: wavFile(Buffer.from([1, 2, 3, 4]), { samplesPerSecond: 24_000 }),
       facts: { ...file([found as MediaFacts['streams'][number]]), container: 'wav' },
       made: [
         {

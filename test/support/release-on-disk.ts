@@ -2,26 +2,14 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { buildRelease } from './return-release-builder.ts';
+import { wavFile } from './wav.ts';
 
 /** Bytes that differ per clip and look enough like MP4 or WAV for a provider that checks beginnings. */
 const clipBytes = (file: string): Buffer => {
   const label = Buffer.from(file);
   if (file.endsWith('.mp4'))
     return Buffer.concat([Buffer.from('\0\0\0\x18ftypisom\0\0\x02\0isomiso2', 'latin1'), label]);
-  const header = Buffer.alloc(44);
-  header.write('RIFF', 0);
-  header.writeUInt32LE(36 + label.length, 4);
-  header.write('WAVEfmt ', 8);
-  header.writeUInt32LE(16, 16);
-  header.writeUInt16LE(1, 20);
-  header.writeUInt16LE(1, 22);
-  header.writeUInt32LE(16_000, 24);
-  header.writeUInt32LE(32_000, 28);
-  header.writeUInt16LE(2, 32);
-  header.writeUInt16LE(16, 34);
-  header.write('data', 36);
-  header.writeUInt32LE(label.length, 40);
-  return Buffer.concat([header, label]);
+  return wavFile(label);
 };
 
 /** Writes a generated release with media and their digests; gives its directory and the release's facts. */

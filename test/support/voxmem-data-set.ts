@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parquetWriteFile } from 'hyparquet-writer';
+import { wavFile } from './wav.ts';
 
 type Writing = Parameters<typeof parquetWriteFile>[0];
 type SchemaElement = NonNullable<Writing['schema']>[number];
@@ -45,21 +46,9 @@ export interface DataSetSession {
 
 /** A WAV of 8-bit samples, 8,000 a second, which say nothing. Other seeds, other bytes. */
 export const wavOf = (seed: number, sampleCount = 40): Buffer => {
-  const wav = Buffer.alloc(44 + sampleCount);
-  wav.write('RIFF', 0);
-  wav.writeUInt32LE(36 + sampleCount, 4);
-  wav.write('WAVEfmt ', 8);
-  wav.writeUInt32LE(16, 16);
-  wav.writeUInt16LE(1, 20);
-  wav.writeUInt16LE(1, 22);
-  wav.writeUInt32LE(8000, 24);
-  wav.writeUInt32LE(8000, 28);
-  wav.writeUInt16LE(1, 32);
-  wav.writeUInt16LE(8, 34);
-  wav.write('data', 36);
-  wav.writeUInt32LE(sampleCount, 40);
-  for (let at = 0; at < sampleCount; at += 1) wav[44 + at] = (seed * 31 + at * (seed % 7)) % 256;
-  return wav;
+  const samples = Buffer.alloc(sampleCount);
+  for (let at = 0; at < sampleCount; at += 1) samples[at] = (seed * 31 + at * (seed % 7)) % 256;
+  return wavFile(samples, { samplesPerSecond: 8000, bytesPerSample: 1 });
 };
 
 export const audioOf = (seed: number, sampleCount?: number): DataSetAudio => ({
